@@ -1,0 +1,51 @@
+// Threads: an executor given by the caller, and parallel_for on top of it.
+#pragma once
+
+#include <ashlar/core/types.hpp>
+#include <atomic>
+#include <memory>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// How work is spread over threads. `run` must call task(argument, worker) exactly once for every
+/// worker in [0, workers), in any order, at the same time or not, and return when all are done.
+/// The default runs them one after the other on the caller's thread. `self` is handed back to run:
+/// point it at your own pool.
+struct Executor {
+  using Task = void (*)(void* argument, int worker);
+  using Run = void (*)(void* self, int workers, Task task, void* argument);
+
+  static void run_serial(void*, int workers, Task task, void* argument) {
+    for (int w = 0; w < workers; ++w) task(argument, w);
+  }
+
+  Run run = &run_serial;
+  void* self = nullptr;
+  int workers = 1;
+};
+
+/// Calls f(task, worker) for every task in [0, tasks); workers take tasks in ascending order as they
+/// become free. Nothing may depend on which worker runs a task: results never depend on threads.
+template <class F>
+void parallel_for(const Executor& executor, index_t tasks, const F& f) {
+  const auto workers = static_cast<int>(min_index(executor.workers, tasks));
+  if (workers <= 1) {
+    for (index_t i = 0; i < tasks; ++i) f(i, 0);
+    return;
+  }
+  struct Shared {
+    const F* f;
+    index_t tasks;
+    std::atomic<index_t> next{0};
+  } shared{std::addressof(f), tasks};
+  executor.run(
+      executor.self, workers,
+      [](void* argument, int worker) {
+        auto& s = *static_cast<Shared*>(argument);
+        for (index_t i; (i = s.next.fetch_add(1, std::memory_order_relaxed)) < s.tasks;)
+          (*s.f)(i, worker);
+      },
+      &shared);
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI

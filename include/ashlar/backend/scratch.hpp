@@ -1,0 +1,97 @@
+// Scratch: the arena that ops take their temporary memory from.
+#pragma once
+
+#include <ashlar/core/buffer.hpp>
+#include <ashlar/core/view.hpp>
+#include <vector>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// A stack of memory. An op opens a frame, takes what it needs, and everything goes back when the
+/// frame ends. Memory grows to what the largest call needs and stays, so that after the first call
+/// nothing allocates. Not shared by threads: one thread opens frames, workers get parts of them.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { clear(); }
+
+  class Frame {
+   public:
+    explicit Frame(Scratch& s) : scratch_(s), block_(s.block_), used_(s.used_), live_(s.live_) {
+      ++s.depth_;
+    }
+    Frame(const Frame&) = delete;
+    Frame& operator=(const Frame&) = delete;
+    ~Frame() { scratch_.release(block_, used_, live_); }
+
+    /// n uninitialised elements, 64-byte aligned.
+    template <class T>
+    T* get(index_t n) {
+      return static_cast<T*>(scratch_.take(static_cast<std::size_t>(n) * sizeof(T)));
+    }
+    /// A contiguous uninitialised tensor.
+    template <class T, int Rank>
+    TensorView<T, Rank> tensor(const index_t (&extents)[Rank]) {
+      index_t n = 1;
+      for (index_t e : extents) n *= e;
+      return TensorView<T, Rank>(get<T>(n), extents);
+    }
+
+   private:
+    Scratch& scratch_;
+    std::size_t block_, used_, live_;
+  };
+
+  /// Most bytes that were in use at once.
+  std::size_t peak_bytes() const { return peak_; }
+  void reset_peak() { peak_ = live_; }
+
+ private:
+  struct Block {
+    void* data;
+    std::size_t size;
+  };
+
+  void* take(std::size_t bytes) {
+    bytes = (bytes + detail::alignment - 1) / detail::alignment * detail::alignment;
+    if (bytes == 0) bytes = detail::alignment;
+    while (block_ < blocks_.size() && blocks_[block_].size - used_ < bytes) {
+      ++block_;
+      used_ = 0;
+    }
+    if (block_ == blocks_.size()) {
+      const std::size_t size = bytes > minimum ? bytes : minimum;
+      blocks_.push_back({detail::allocate_aligned(size), size});
+      used_ = 0;
+    }
+    void* p = static_cast<char*>(blocks_[block_].data) + used_;
+    used_ += bytes;
+    live_ += bytes;
+    if (live_ > peak_) peak_ = live_;
+    if (live_ > needed_) needed_ = live_;
+    return p;
+  }
+  void release(std::size_t block, std::size_t used, std::size_t live) {
+    block_ = block;
+    used_ = used;
+    live_ = live;
+    if (--depth_ == 0 && blocks_.size() > 1) {  // one block from now on
+      clear();
+      blocks_.push_back({detail::allocate_aligned(needed_), needed_});
+    }
+  }
+  void clear() {
+    for (Block& b : blocks_) detail::deallocate_aligned(b.data);
+    blocks_.clear();
+    block_ = used_ = 0;
+  }
+
+  static constexpr std::size_t minimum = std::size_t{64} << 10;
+  std::vector<Block> blocks_;
+  std::size_t block_ = 0, used_ = 0, live_ = 0, needed_ = 0, peak_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI
