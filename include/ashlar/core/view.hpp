@@ -44,8 +44,9 @@ class TensorView {
   }
   /// A view of const elements from one of mutable elements.
   template <class U>
-    requires(std::same_as<T, const U> && !std::is_const_v<U>)
-  ASHLAR_HD constexpr TensorView(const TensorView<U, Rank>& other) : data_(other.data()) {
+  requires(std::same_as<T, const U> && !std::is_const_v<U>) ASHLAR_HD
+      constexpr TensorView(const TensorView<U, Rank>& other)
+      : data_(other.data()) {
     for (int r = 0; r < Rank; ++r) {
       extent_[r] = other.extent(r);
       stride_[r] = other.stride(r);
@@ -72,28 +73,25 @@ class TensorView {
   }
 
   template <class... I>
-    requires(sizeof...(I) == Rank && (std::integral<I> && ...))
-  ASHLAR_HD constexpr T& operator()(I... i) const {
+  requires(sizeof...(I) == Rank && (std::integral<I> && ...)) ASHLAR_HD constexpr T& operator()(
+      I... i) const {
     const index_t index[Rank] = {static_cast<index_t>(i)...};
     index_t offset = 0;
     for (int r = 0; r < Rank; ++r) {
 #if defined(ASHLAR_DEBUG_CHECKS) && !defined(__CUDA_ARCH__)
       if (index[r] < 0 || index[r] >= extent_[r])
-        fail<ValueError>("TensorView: index ", index[r], " in dimension ", r, " of extent ", extent_[r]);
+        fail<ValueError>("TensorView: index ", index[r], " in dimension ", r, " of extent ",
+                         extent_[r]);
 #endif
       offset += index[r] * stride_[r];
     }
     return data_[offset];
   }
   /// Pointer to the first element of row i of a matrix.
-  ASHLAR_HD constexpr T* row(index_t i) const
-    requires(Rank == 2)
-  { return data_ + i * stride_[0]; }
+  ASHLAR_HD constexpr T* row(index_t i) const requires(Rank == 2) { return data_ + i * stride_[0]; }
 
   /// The sub-view at index i of the first dimension.
-  ASHLAR_HD constexpr TensorView<T, Rank - 1> at(index_t i) const
-    requires(Rank > 1)
-  {
+  ASHLAR_HD constexpr TensorView<T, Rank - 1> at(index_t i) const requires(Rank > 1) {
     TensorView<T, Rank - 1> v;
     v.assign(data_ + i * stride_[0], extent_ + 1, stride_ + 1);
     return v;
@@ -138,7 +136,8 @@ constexpr TensorView<T, 3> split_heads(MatrixView<T> x, index_t heads) {
 template <class T>
 constexpr MatrixView<T> merge_heads(TensorView<T, 3> x) {
   if (x.extent(1) > 1 && x.stride(1) != x.extent(2))
-    fail<ShapeError>("merge_heads: heads are ", x.stride(1), " elements apart, expected ", x.extent(2));
+    fail<ShapeError>("merge_heads: heads are ", x.stride(1), " elements apart, expected ",
+                     x.extent(2));
   return {x.data(), {x.extent(0), x.extent(1) * x.extent(2)}, {x.stride(0), 1}};
 }
 
@@ -161,8 +160,33 @@ void expect_shape(std::string_view op, std::string_view argument, const TensorVi
     same = same && got[r] == expected[r];
   }
   if (!same)
-    fail<ShapeError>(op, ": ", argument, " has shape ", detail::shape_text(got, Rank), ", expected ",
-                     detail::shape_text(expected, Rank));
+    fail<ShapeError>(op, ": ", argument, " has shape ", detail::shape_text(got, Rank),
+                     ", expected ", detail::shape_text(expected, Rank));
+}
+
+/// Under ASHLAR_DEBUG_CHECKS: throws ValueError when the memory spans of two views overlap without
+/// being the same view (`alias_allowed`) or at all.
+template <class T, class U, int R, int S>
+void expect_no_overlap([[maybe_unused]] std::string_view op,
+                       [[maybe_unused]] std::string_view output,
+                       [[maybe_unused]] const TensorView<T, R>& y,
+                       [[maybe_unused]] std::string_view input,
+                       [[maybe_unused]] const TensorView<U, S>& x,
+                       [[maybe_unused]] bool alias_allowed = false) {
+#if defined(ASHLAR_DEBUG_CHECKS)
+  if (x.empty() || y.empty()) return;
+  if (alias_allowed && static_cast<const void*>(y.data()) == static_cast<const void*>(x.data()))
+    return;
+  const auto end = [](const auto& v) {
+    index_t last = 0;
+    for (int r = 0; r < std::remove_cvref_t<decltype(v)>::rank; ++r)
+      last += (v.extent(r) - 1) * v.stride(r);
+    return reinterpret_cast<const char*>(v.data() + last + 1);
+  };
+  const auto begin = [](const auto& v) { return reinterpret_cast<const char*>(v.data()); };
+  if (begin(x) < end(y) && begin(y) < end(x))
+    fail<ValueError>(op, ": ", output, " overlaps ", input, alias_allowed ? " in part" : "");
+#endif
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI
