@@ -1,0 +1,275 @@
+// SIMD vectors of float and int32: the only file that knows xsimd (8.1 to 14) and intrinsics.
+//
+// xsimd gives the types, the arithmetic and the choice of the instruction set; intrinsics are used
+// where its releases differ or lack something. No lane ever meets another one except in fold and
+// horizontal_max, so a kernel written with these functions gives one result for every width.
+#pragma once
+
+#include <ashlar/core/dtype.hpp>
+#include <ashlar/core/math.hpp>
+#include <cstring>
+#include <limits>
+#include <xsimd/xsimd.hpp>
+
+namespace ashlar::inline ASHLAR_ABI::simd {
+
+using Arch = xsimd::default_arch;
+using Vf = xsimd::batch<float, Arch>;
+using Vi = xsimd::batch<std::int32_t, Arch>;
+using Mask = xsimd::batch_bool<float, Arch>;
+/// Floats in a vector: 4, 8 or 16.
+inline constexpr int lanes = static_cast<int>(Vf::size);
+static_assert(lanes >= 2 && 64 % lanes == 0, "ashlar: no usable SIMD instruction set");
+
+namespace detail {
+/// Reads a value of type T from memory of any alignment.
+template <class T>
+ASHLAR_INLINE T read(const void* p) {
+  T x;
+  std::memcpy(&x, p, sizeof x);
+  return x;
+}
+template <class To, class From>
+ASHLAR_INLINE xsimd::batch<To, Arch> bitcast(const xsimd::batch<From, Arch>& v) {
+#if XSIMD_VERSION_MAJOR >= 11
+  return xsimd::bitwise_cast<To>(v);
+#else
+  return xsimd::bitwise_cast<xsimd::batch<To, Arch>>(v);
+#endif
+}
+}  // namespace detail
+
+// ---- memory ----
+
+ASHLAR_INLINE Vf load(const float* p) { return Vf::load_unaligned(p); }
+ASHLAR_INLINE Vi load(const std::int32_t* p) { return Vi::load_unaligned(p); }
+ASHLAR_INLINE void store(float* p, Vf v) { v.store_unaligned(p); }
+ASHLAR_INLINE void store(std::int32_t* p, Vi v) { v.store_unaligned(p); }
+ASHLAR_INLINE Vf set1(float x) { return Vf(x); }
+ASHLAR_INLINE Vi set1(std::int32_t x) { return Vi(x); }
+
+// ---- arithmetic ----
+
+/// Keeps v in a register and out of sight of the optimiser: an operand that is used often is not
+/// loaded again from memory, and a product is not fused into a later addition.
+ASHLAR_INLINE Vf pin(Vf v) {
+#if defined(__AVX512F__)
+  asm("" : "+v"(v.data));
+#elif defined(__SSE2__)
+  asm("" : "+x"(v.data));
+#elif defined(__ARM_NEON) && defined(__GNUC__)
+  asm("" : "+w"(v.data));
+#endif
+  return v;
+}
+ASHLAR_INLINE Vf add(Vf a, Vf b) { return a + b; }
+ASHLAR_INLINE Vf sub(Vf a, Vf b) { return a - b; }
+/// A product that is rounded by itself. Never use `a * b` on vectors instead: g++ fuses it into
+/// additions even across intrinsics, clang does not, and the results differ.
+ASHLAR_INLINE Vf mul(Vf a, Vf b) { return pin(a * b); }
+ASHLAR_INLINE Vf div(Vf a, Vf b) { return a / b; }
+/// a * b + c with one rounding; with two where the instruction set has no fma. Not xsimd::fma,
+/// which in some releases is `a * b + c` on AVX-512 and NEON.
+ASHLAR_INLINE Vf fma(Vf a, Vf b, Vf c) {
+#if defined(__AVX512F__)
+  return _mm512_fmadd_ps(a, b, c);
+#elif defined(__AVX__) && defined(__FMA__)
+  return _mm256_fmadd_ps(a, b, c);
+#elif defined(__ARM_NEON) && defined(__ARM_FEATURE_FMA)
+  return vfmaq_f32(c, a, b);
+#else
+  return add(mul(a, b), c);
+#endif
+}
+/// The larger one; which one is not specified if a lane is NaN.
+ASHLAR_INLINE Vf maximum(Vf a, Vf b) { return xsimd::max(a, b); }
+ASHLAR_INLINE Vf minimum(Vf a, Vf b) { return xsimd::min(a, b); }
+
+// ---- comparison and selection ----
+
+ASHLAR_INLINE Mask less(Vf a, Vf b) { return a < b; }
+/// a where the mask is set, else b.
+ASHLAR_INLINE Vf select(Mask mask, Vf a, Vf b) { return xsimd::select(mask, a, b); }
+/// 0, 1, 2, ...
+ASHLAR_INLINE Vf iota() {
+  alignas(64) float index[lanes];
+  for (int i = 0; i < lanes; ++i) index[i] = static_cast<float>(i);
+  return load(index);
+}
+
+// ---- bits and integers ----
+
+ASHLAR_INLINE Vi as_int(Vf v) { return detail::bitcast<std::int32_t>(v); }
+ASHLAR_INLINE Vf as_float(Vi v) { return detail::bitcast<float>(v); }
+ASHLAR_INLINE Vi add(Vi a, Vi b) { return a + b; }
+ASHLAR_INLINE Vi sub(Vi a, Vi b) { return a - b; }
+ASHLAR_INLINE Vi bit_and(Vi a, Vi b) { return a & b; }
+ASHLAR_INLINE Vi bit_or(Vi a, Vi b) { return a | b; }
+ASHLAR_INLINE Vi bit_xor(Vi a, Vi b) { return a ^ b; }
+/// Shifts by a count in [0, 31]; zeros come in.
+ASHLAR_INLINE Vi shift_left(Vi a, int count) { return a << count; }
+ASHLAR_INLINE Vi shift_right(Vi a, int count) {
+  return detail::bitcast<std::int32_t>(detail::bitcast<std::uint32_t>(a) >> count);
+}
+ASHLAR_INLINE Vf to_float(Vi v) { return xsimd::to_float(v); }
+
+// ---- conversion on load, always exact ----
+
+/// `lanes` unsigned bytes as integers.
+ASHLAR_INLINE Vi load_widened(const std::uint8_t* p) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_cvtepu8_epi32(0xffff, detail::read<__m128i>(p));
+#elif defined(__AVX2__)
+  return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+#elif defined(__SSE4_1__) && !defined(__AVX__)
+  return _mm_cvtepu8_epi32(_mm_cvtsi32_si128(detail::read<int>(p)));
+#else
+  return Vi::load_unaligned(p);
+#endif
+}
+/// `lanes` signed bytes as integers.
+ASHLAR_INLINE Vi load_widened(const std::int8_t* p) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_cvtepi8_epi32(0xffff, detail::read<__m128i>(p));
+#elif defined(__AVX2__)
+  return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+#elif defined(__SSE4_1__) && !defined(__AVX__)
+  return _mm_cvtepi8_epi32(_mm_cvtsi32_si128(detail::read<int>(p)));
+#else
+  return Vi::load_unaligned(p);
+#endif
+}
+/// `lanes` unsigned 16-bit values as integers.
+ASHLAR_INLINE Vi load_widened(const std::uint16_t* p) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_cvtepu16_epi32(0xffff, detail::read<__m256i>(p));
+#elif defined(__AVX2__)
+  return _mm256_cvtepu16_epi32(detail::read<__m128i>(p));
+#elif defined(__SSE2__) && !defined(__AVX__)
+  return _mm_unpacklo_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)),
+                            _mm_setzero_si128());
+#elif defined(__ARM_NEON)
+  return vreinterpretq_s32_u32(vmovl_u16(vld1_u16(p)));
+#else
+  return Vi::load_unaligned(p);
+#endif
+}
+ASHLAR_INLINE Vf load(const bfloat16* p) {
+  return as_float(shift_left(load_widened(reinterpret_cast<const std::uint16_t*>(p)), 16));
+}
+ASHLAR_INLINE Vf load(const half* p) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_cvtph_ps(0xffff, detail::read<__m256i>(p));
+#elif defined(__F16C__)
+  return _mm256_cvtph_ps(detail::read<__m128i>(p));
+#elif defined(__aarch64__)
+  return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(reinterpret_cast<const std::uint16_t*>(p))));
+#else
+  // As a float with the exponent still biased by 15: subnormals scale exactly as normal numbers
+  // do, only infinity and NaN need the largest exponent put in.
+  const Vi bits = load_widened(reinterpret_cast<const std::uint16_t*>(p));
+  const Vi magnitude = shift_left(bit_and(bits, set1(0x7fff)), 13);
+  const Vf scaled = as_float(magnitude) * set1(0x1p112f);
+  const Vf special = as_float(bit_or(magnitude, set1(0x7f800000)));
+  const Vf value = select(less(scaled, set1(0x1p16f)), scaled, special);
+  return as_float(bit_or(as_int(value), shift_left(bit_and(bits, set1(0x8000)), 16)));
+#endif
+}
+
+// ---- across the lanes ----
+
+namespace detail {
+#if defined(__SSE2__)
+/// Applies op to the halves of a vector until one value is left: lane i meets lane i + width / 2.
+template <class Op>
+ASHLAR_INLINE float halve(Vf v, Op op) {
+#  if defined(__AVX512F__)
+  const __m256d upper = _mm512_maskz_extractf64x4_pd(0xff, _mm512_castps_pd(v), 1);
+  const __m256 y = op(_mm512_castps512_ps256(v), _mm256_castpd_ps(upper));
+  const __m128 x = op(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
+#  elif defined(__AVX__)
+  const __m128 x = op(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+#  else
+  const __m128 x = v;
+#  endif
+  const __m128 pair = op(x, _mm_movehl_ps(x, x));
+  return _mm_cvtss_f32(op(pair, _mm_shuffle_ps(pair, pair, 1)));
+}
+struct Plus {
+  ASHLAR_INLINE __m128 operator()(__m128 a, __m128 b) const { return _mm_add_ps(a, b); }
+#  if defined(__AVX__)
+  ASHLAR_INLINE __m256 operator()(__m256 a, __m256 b) const { return _mm256_add_ps(a, b); }
+#  endif
+};
+struct Larger {
+  ASHLAR_INLINE __m128 operator()(__m128 a, __m128 b) const { return _mm_max_ps(a, b); }
+#  if defined(__AVX__)
+  ASHLAR_INLINE __m256 operator()(__m256 a, __m256 b) const { return _mm256_max_ps(a, b); }
+#  endif
+};
+#else
+template <class Op>
+ASHLAR_INLINE float halve(Vf v, Op op) {
+  float c[lanes];
+  store(c, v);
+  for (int w = lanes / 2; w > 0; w /= 2)
+    for (int i = 0; i < w; ++i) c[i] = op(c[i], c[i + w]);
+  return c[0];
+}
+struct Plus {
+  ASHLAR_INLINE float operator()(float a, float b) const { return a + b; }
+};
+struct Larger {
+  ASHLAR_INLINE float operator()(float a, float b) const { return a < b ? b : a; }
+};
+#endif
+}  // namespace detail
+
+/// The largest lane; not specified if a lane is NaN.
+ASHLAR_INLINE float horizontal_max(Vf v) { return detail::halve(v, detail::Larger{}); }
+
+/// Sum of 64 values in the order of the library: c[i] += c[i + w] for w = 32, 16, 8, 4, 2, 1.
+ASHLAR_INLINE float fold(const Vf (&c)[64 / lanes]) {
+  Vf t[64 / lanes];
+  ASHLAR_UNROLL
+  for (int i = 0; i < 64 / lanes; ++i) t[i] = c[i];
+  ASHLAR_UNROLL
+  for (int w = 32 / lanes; w > 0; w /= 2) {
+    ASHLAR_UNROLL
+    for (int i = 0; i < w; ++i) t[i] = add(t[i], t[i + w]);
+  }
+  return detail::halve(t[0], detail::Plus{});
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI::simd
+
+namespace ashlar::inline ASHLAR_ABI::math {
+
+/// core/math.hpp on vectors: the bits of the scalar functions where the build has fma.
+template <>
+struct Ops<simd::Vf> {
+  using V = simd::Vf;
+  ASHLAR_INLINE static V set1(float x) { return simd::set1(x); }
+  ASHLAR_INLINE static V rounded(V x) { return simd::pin(x); }
+  ASHLAR_INLINE static V add(V a, V b) { return simd::add(a, b); }
+  ASHLAR_INLINE static V sub(V a, V b) { return simd::sub(a, b); }
+  ASHLAR_INLINE static V mul(V a, V b) { return simd::mul(a, b); }
+  ASHLAR_INLINE static V div(V a, V b) { return simd::div(a, b); }
+  ASHLAR_INLINE static V fma(V a, V b, V c) { return simd::fma(a, b, c); }
+  ASHLAR_INLINE static simd::Mask less(V a, V b) { return simd::less(a, b); }
+  ASHLAR_INLINE static V select(simd::Mask mask, V a, V b) { return simd::select(mask, a, b); }
+  ASHLAR_INLINE static V abs(V x) { return x & set1(std::bit_cast<float>(0x7fffffffu)); }
+  ASHLAR_INLINE static V negate(V x) { return x ^ set1(-0.0f); }
+  ASHLAR_INLINE static V copy_sign(V x, V sign) { return abs(x) | (sign & set1(-0.0f)); }
+  ASHLAR_INLINE static V scale2(V p, V shifted) {
+#if defined(__AVX512F__)
+    const V n = simd::sub(shifted, set1(detail::shifter));
+    return _mm512_maskz_scalef_ps(0xffff, p, n);
+#else
+    const simd::Vi power = simd::shift_left(simd::as_int(shifted), 23);
+    return p * simd::as_float(simd::add(power, simd::set1(0x3f800000)));
+#endif
+  }
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI::math
