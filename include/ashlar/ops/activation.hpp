@@ -1,0 +1,149 @@
+// activation and gated activation: y = f(x), y = f(gate) * up.
+#pragma once
+
+#include <ashlar/backend/scalar.hpp>
+#include <ashlar/core/math.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Activations as types; each is called with a float, a double or a vector.
+namespace act {
+struct Identity {
+  template <class V>
+  static V apply(V x) {
+    return x;
+  }
+};
+struct Relu {
+  template <class V>
+  static V apply(V x) {
+    return math::relu(x);
+  }
+};
+/// max(x, 0)^2. Source: So et al. 2021, Primer.
+struct ReluSquared {
+  template <class V>
+  static V apply(V x) {
+    return math::relu_squared(x);
+  }
+};
+struct Sigmoid {
+  template <class V>
+  static V apply(V x) {
+    return math::sigmoid(x);
+  }
+};
+/// x sigmoid(x). Source: Elfwing et al. 2017.
+struct Silu {
+  template <class V>
+  static V apply(V x) {
+    return math::silu(x);
+  }
+};
+/// x Phi(x). Source: Hendrycks and Gimpel 2016.
+struct Gelu {
+  template <class V>
+  static V apply(V x) {
+    return math::gelu_erf(x);
+  }
+};
+/// The same with Phi by tanh, "gelu_new" and "gelu_pytorch_tanh".
+struct GeluTanh {
+  template <class V>
+  static V apply(V x) {
+    return math::gelu_tanh(x);
+  }
+};
+/// x sigmoid(1.702 x).
+struct GeluQuick {
+  template <class V>
+  static V apply(V x) {
+    return math::gelu_quick(x);
+  }
+};
+}  // namespace act
+
+template <class A>
+concept Activation = requires(float x, double y) {
+  { A::apply(x) } -> std::same_as<float>;
+  { A::apply(y) } -> std::same_as<double>;
+};
+
+namespace kernels {
+
+template <class B>
+struct ActivationKernel : ActivationKernel<typename B::fallback> {};
+template <>
+struct ActivationKernel<backend::None> {};
+
+template <>
+struct ActivationKernel<backend::ScalarCpu> {
+  template <class Act, Element T>
+  static void run(HostContext& ctx, Act, MatrixView<const T> x, MatrixView<T> y) {
+    using A = accumulator_t<T>;
+    parallel_for(ctx.executor(), x.extent(0), [&](index_t m, int) {
+      for (index_t i = 0; i < x.extent(1); ++i)
+        y(m, i) = static_cast<T>(Act::apply(static_cast<A>(x(m, i))));
+    });
+  }
+};
+
+template <class B>
+struct GluKernel : GluKernel<typename B::fallback> {};
+template <>
+struct GluKernel<backend::None> {};
+
+template <>
+struct GluKernel<backend::ScalarCpu> {
+  template <class Act, Element T>
+  static void run(HostContext& ctx, Act, MatrixView<const T> gate, MatrixView<const T> up,
+                  MatrixView<T> y) {
+    using A = accumulator_t<T>;
+    parallel_for(ctx.executor(), gate.extent(0), [&](index_t m, int) {
+      for (index_t i = 0; i < gate.extent(1); ++i)
+        y(m, i) = static_cast<T>(Act::apply(static_cast<A>(gate(m, i))) * static_cast<A>(up(m, i)));
+    });
+  }
+};
+
+}  // namespace kernels
+
+/// y = f(x) element by element.
+///
+/// Shapes   x, y [M, D]
+/// Dtypes   x and y alike, computed in f32 (f64 for double)
+/// Throws   ShapeError
+/// Alias    y may be x
+template <Activation Act, Backend B, Element T>
+void activation(Context<B>& ctx, MatrixView<const T> x, std::type_identity_t<MatrixView<T>> y) {
+  expect_shape("activation", "y", y, {x.extent(0), x.extent(1)});
+  expect_no_overlap("activation", "y", y, "x", x, true);
+  kernels::ActivationKernel<B>::run(ctx, Act{}, x, y);
+}
+
+/// Gated linear unit: y = f(gate) * up; SwiGLU with Silu, GeGLU with Gelu, GLU with Sigmoid.
+/// Source: Shazeer 2020.
+///
+/// Shapes   gate, up, y [M, F]
+/// Dtypes   all alike, computed in f32 (f64 for double)
+/// Throws   ShapeError
+/// Alias    y may be gate or up
+template <Activation Act, Backend B, Element T>
+void glu(Context<B>& ctx, MatrixView<const T> gate, std::type_identity_t<MatrixView<const T>> up,
+         std::type_identity_t<MatrixView<T>> y) {
+  expect_shape("glu", "up", up, {gate.extent(0), gate.extent(1)});
+  expect_shape("glu", "y", y, {gate.extent(0), gate.extent(1)});
+  expect_no_overlap("glu", "y", y, "gate", gate, true);
+  expect_no_overlap("glu", "y", y, "up", up, true);
+  kernels::GluKernel<B>::run(ctx, Act{}, gate, up, y);
+}
+
+/// silu(gate) * up.
+/// Shapes   gate, up, y [M, F]
+template <Backend B, Element T>
+void swiglu(Context<B>& ctx, MatrixView<const T> gate, std::type_identity_t<MatrixView<const T>> up,
+            std::type_identity_t<MatrixView<T>> y) {
+  glu<act::Silu>(ctx, gate, up, y);
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,85 @@
+// rms_norm: y = x / sqrt(mean(x^2) + eps) * gain.
+#pragma once
+
+#include <ashlar/backend/scalar.hpp>
+#include <ashlar/core/fold.hpp>
+#include <ashlar/core/math.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// How the normalised value and the gain become the result; which one is a property of the family a
+/// model was trained with, and shows in 16-bit activations (V9). Each is a functor type: T is what
+/// the result is rounded to, V is a float or a vector.
+namespace gain {
+/// w * T(x): rounded before the product. Llama, and everything that does not say otherwise.
+struct AfterRounding {
+  template <class T, class V>
+  static V apply(V x, V w) {
+    return round_to<T>(x) * w;
+  }
+};
+/// w * x: rounded once. gpt-oss, Gemma 4.
+struct BeforeRounding {
+  template <class T, class V>
+  static V apply(V x, V w) {
+    return x * w;
+  }
+};
+/// (1 + w) * x, the sum in f32: rounded once. Gemma 1 to 3.
+struct PlusOne {
+  template <class T, class V>
+  static V apply(V x, V w) {
+    return x * (V(1.f) + w);
+  }
+};
+}  // namespace gain
+
+namespace kernels {
+
+template <class B>
+struct RmsNormKernel : RmsNormKernel<typename B::fallback> {};
+template <>
+struct RmsNormKernel<backend::None> {};
+
+template <>
+struct RmsNormKernel<backend::ScalarCpu> {
+  template <class Gain, Element T>
+  static void run(HostContext& ctx, Gain, MatrixView<const T> x, VectorView<const float> gain,
+                  MatrixView<T> y, float eps) {
+    using A = accumulator_t<T>;
+    const index_t D = x.extent(1);
+    parallel_for(ctx.executor(), x.extent(0), [&](index_t m, int) {
+      const A squares =
+          chained_square_sum<A>(D, [&](index_t i) { return static_cast<A>(x(m, i)); });
+      const A scale = A(1) / std::sqrt(squares / static_cast<A>(D) + static_cast<A>(eps));
+      for (index_t i = 0; i < D; ++i) {
+        const A unit = static_cast<A>(x(m, i)) * scale;
+        y(m, i) = static_cast<T>(
+            gain.empty() ? unit : Gain::template apply<T>(unit, static_cast<A>(gain(i))));
+      }
+    });
+  }
+};
+
+}  // namespace kernels
+
+/// Root mean square normalisation of rows: y = x / sqrt(mean(x^2) + eps) * gain.
+/// Source: Zhang and Sennrich 2019.
+///
+/// Shapes   x, y [M, D], gain [D] or empty for none
+/// Dtypes   x and y alike, sums in f32 (f64 for double); squares overflow where |x| > 1e19
+/// Cost     one pass for the sum, one for the result
+/// Throws   ShapeError; ValueError for D = 0 or eps < 0
+/// Alias    y may be x
+template <class Gain = gain::AfterRounding, Backend B, Element T>
+void rms_norm(Context<B>& ctx, MatrixView<const T> x, VectorView<const float> gain,
+              std::type_identity_t<MatrixView<T>> y, float eps) {
+  if (x.extent(1) < 1) fail<ShapeError>("rms_norm: x has rows of ", x.extent(1), " elements");
+  if (!(eps >= 0.f)) fail<ValueError>("rms_norm: eps is ", eps, ", expected at least 0");
+  expect_shape("rms_norm", "y", y, {x.extent(0), x.extent(1)});
+  if (gain.data()) expect_shape("rms_norm", "gain", gain, {x.extent(1)});
+  expect_no_overlap("rms_norm", "y", y, "x", x, true);
+  kernels::RmsNormKernel<B>::run(ctx, Gain{}, x, gain, y, eps);
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI
