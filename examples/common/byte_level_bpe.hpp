@@ -1,0 +1,291 @@
+// Byte-level byte-pair encoding, as in GPT-2 and SmolLM.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <ashlar/core/error.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <queue>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "pre_tokenizer.hpp"
+#include "unicode.hpp"
+
+namespace ashlar::examples {
+
+/// What a model file says about its tokenizer.
+struct BpeVocabulary {
+  std::vector<std::string> tokens;  ///< by id, in the byte alphabet; special ones as plain text
+  std::vector<int> types;           ///< by id; 3 is a control token, 4 a user-defined one
+  std::vector<std::string> merges;  ///< "left right", the best first
+  std::string pre;                  ///< name of the pre-tokenizer
+  std::optional<std::int32_t> bos, eos, unknown, padding;
+  bool add_bos = false;
+};
+
+struct EncodeOptions {
+  /// Whether the text of a control token ("<|im_end|>") means that token. Switch it off for text of
+  /// strangers. User-defined tokens are found in any case.
+  bool parse_special = true;
+};
+
+/// The alphabet in which vocabularies spell bytes: printable Latin-1 characters stand for
+/// themselves, the other 68 bytes are U+0100 and up in rising order.
+inline std::array<char32_t, 256> byte_alphabet() {
+  std::array<char32_t, 256> alphabet{};
+  char32_t next = 0x100;
+  for (char32_t byte = 0; byte < 256; ++byte) {
+    const bool printable =
+        (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+    alphabet[byte] = printable ? byte : next++;
+  }
+  return alphabet;
+}
+
+/// Text to token ids and back.
+class ByteLevelBpe {
+ public:
+  /// Throws: ValueError for an unknown pre-tokenizer, for `types` of another length than `tokens`,
+  /// for a malformed merge and for a special id outside the vocabulary.
+  explicit ByteLevelBpe(const BpeVocabulary& vocabulary)
+      : digits_(digit_rule(vocabulary.pre)),
+        size_(vocabulary.tokens.size()),
+        bos_(vocabulary.bos),
+        eos_(vocabulary.eos),
+        add_bos_(vocabulary.add_bos) {
+    check(vocabulary);
+    std::unordered_map<std::string, std::int32_t> symbols;
+    for (std::size_t id = 0; id < size_; ++id) {
+      const std::string& token = vocabulary.tokens[id];
+      const int type = vocabulary.types[id];
+      const bool literal = type == control || type == user_defined;
+      pieces_.push_back(literal ? token : from_alphabet(token));
+      if (!literal) {
+        symbols.emplace(token, static_cast<std::int32_t>(id));
+      } else if (!token.empty()) {
+        auto& bucket = literals_[static_cast<unsigned char>(token[0])];
+        bucket.push_back({token, static_cast<std::int32_t>(id), type == control});
+      }
+    }
+    for (auto& bucket : literals_) {
+      std::stable_sort(bucket.begin(), bucket.end(), [](const Literal& a, const Literal& b) {
+        return a.text.size() > b.text.size();
+      });
+    }
+    // Bytes and merges that have no token still take part in merging: they get symbols past the
+    // ids.
+    const auto symbol = [&](const std::string& text) {
+      const auto [found, added] = symbols.emplace(text, static_cast<std::int32_t>(pieces_.size()));
+      if (added) pieces_.push_back(from_alphabet(text));
+      return found->second;
+    };
+    const std::array<char32_t, 256> alphabet = byte_alphabet();
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      std::string text;
+      append_utf8(text, alphabet[byte]);
+      byte_symbols_[byte] = symbol(text);
+    }
+    for (std::size_t rank = 0; rank < vocabulary.merges.size(); ++rank) {
+      const std::string& merge = vocabulary.merges[rank];
+      const std::size_t blank = merge.find(' ', 1);
+      if (blank == std::string::npos || blank + 1 == merge.size()) {
+        fail<ValueError>("merge ", rank, " is \"", merge, "\", expected \"left right\"");
+      }
+      const std::string left = merge.substr(0, blank), right = merge.substr(blank + 1);
+      merges_.emplace(pair_key(symbol(left), symbol(right)), Merge{rank, symbol(left + right)});
+    }
+  }
+
+  /// Ids of the text. No token is added to it; see add_bos().
+  ///
+  /// Control and user-defined tokens are cut out first (the longest that begins at the leftmost
+  /// place), the text between them is pre-tokenized, and inside each piece the adjacent pair of the
+  /// best rank is merged, the leftmost first, until no pair has a merge. Bytes that are not in the
+  /// vocabulary are left out.
+  ///
+  /// Cost: n log n for a piece of n bytes.
+  std::vector<std::int32_t> encode(std::string_view text, EncodeOptions options = {}) const {
+    std::vector<std::int32_t> ids;
+    std::size_t begin = 0;
+    for (std::size_t at = 0; at < text.size();) {
+      const Literal* literal = find_literal(text.substr(at), options.parse_special);
+      if (!literal) {
+        ++at;
+        continue;
+      }
+      encode_plain(text.substr(begin, at - begin), ids);
+      ids.push_back(literal->id);
+      at += literal->text.size();
+      begin = at;
+    }
+    encode_plain(text.substr(begin), ids);
+    return ids;
+  }
+
+  /// Bytes of one token, which may be a part of a character.
+  /// Throws: ValueError for an id outside the vocabulary.
+  const std::string& piece(std::int32_t id) const {
+    if (id < 0 || static_cast<std::size_t>(id) >= size_) {
+      fail<ValueError>("token id ", id, " is outside the vocabulary of ", size_, " tokens");
+    }
+    return pieces_[static_cast<std::size_t>(id)];
+  }
+
+  /// Bytes of all the tokens, special ones included. Throws: as piece().
+  std::string decode(std::span<const std::int32_t> ids) const {
+    std::string text;
+    for (const std::int32_t id : ids) text += piece(id);
+    return text;
+  }
+
+  std::size_t size() const { return size_; }
+  std::optional<std::int32_t> bos() const { return bos_; }
+  std::optional<std::int32_t> eos() const { return eos_; }
+  /// Whether the model wants bos() in front of a text.
+  bool add_bos() const { return add_bos_; }
+
+ private:
+  static constexpr int control = 3, user_defined = 4;
+
+  struct Literal {
+    std::string text;
+    std::int32_t id;
+    bool is_control;
+  };
+  struct Merge {
+    std::size_t rank;
+    std::int32_t result;
+  };
+
+  static DigitRule digit_rule(std::string_view pre) {
+    if (pre == "gpt-2") return DigitRule::together;
+    if (pre == "smollm" || pre == "starcoder" || pre == "refact") return DigitRule::apart;
+    fail<ValueError>("pre-tokenizer \"", pre,
+                     "\" is not supported, expected gpt-2, smollm, starcoder or refact");
+  }
+
+  static void check(const BpeVocabulary& vocabulary) {
+    const std::size_t count = vocabulary.tokens.size();
+    if (vocabulary.types.size() != count) {
+      fail<ValueError>("got ", vocabulary.types.size(), " token types for ", count, " tokens");
+    }
+    const auto check_id = [&](const char* name, std::optional<std::int32_t> id) {
+      if (id && (*id < 0 || static_cast<std::size_t>(*id) >= count)) {
+        fail<ValueError>(name, " token id ", *id, " is outside the vocabulary of ", count,
+                         " tokens");
+      }
+    };
+    check_id("bos", vocabulary.bos);
+    check_id("eos", vocabulary.eos);
+    check_id("unknown", vocabulary.unknown);
+    check_id("padding", vocabulary.padding);
+  }
+
+  /// The bytes that a token spells; a token that is not in the alphabet stands for its own text.
+  static std::string from_alphabet(const std::string& token) {
+    static const std::array<int, 0x200> bytes = [] {
+      std::array<int, 0x200> inverse;
+      inverse.fill(-1);
+      const std::array<char32_t, 256> alphabet = byte_alphabet();
+      for (int byte = 0; byte < 256; ++byte)
+        inverse[alphabet[static_cast<std::size_t>(byte)]] = byte;
+      return inverse;
+    }();
+    std::string text;
+    for (std::string_view rest = token; !rest.empty();) {
+      const Decoded next = decode_utf8(rest);
+      if (next.value >= bytes.size() || bytes[next.value] < 0) return token;
+      text += static_cast<char>(bytes[next.value]);
+      rest.remove_prefix(next.size);
+    }
+    return text;
+  }
+
+  static std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
+    return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 |
+           static_cast<std::uint32_t>(right);
+  }
+
+  const Literal* find_literal(std::string_view text, bool parse_special) const {
+    for (const Literal& literal : literals_[static_cast<unsigned char>(text[0])]) {
+      if ((parse_special || !literal.is_control) && text.starts_with(literal.text)) return &literal;
+    }
+    return nullptr;
+  }
+
+  void encode_plain(std::string_view text, std::vector<std::int32_t>& ids) const {
+    for (const std::string_view piece : pre_tokenize(text, digits_)) merge_piece(piece, ids);
+  }
+
+  void merge_piece(std::string_view piece, std::vector<std::int32_t>& ids) const {
+    // A list of symbols linked by position; a merge keeps the left place and unlinks the right one.
+    constexpr std::int32_t gone = -1;
+    const std::size_t count = piece.size();
+    std::vector<std::int32_t> symbols(count);
+    std::vector<std::size_t> previous(count), next(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      symbols[i] = byte_symbols_[static_cast<unsigned char>(piece[i])];
+      previous[i] = i - 1;
+      next[i] = i + 1;
+    }
+    struct Candidate {
+      std::size_t rank, at;
+      std::int32_t left, right, result;
+      bool operator<(const Candidate& other) const {  // the queue gives the largest first
+        return std::tie(other.rank, other.at) < std::tie(rank, at);
+      }
+    };
+    std::priority_queue<Candidate> queue;
+    const auto offer = [&](std::size_t at) {
+      if (next[at] >= count) return;
+      const std::int32_t left = symbols[at], right = symbols[next[at]];
+      const auto found = merges_.find(pair_key(left, right));
+      if (found == merges_.end()) return;
+      queue.push({found->second.rank, at, left, right, found->second.result});
+    };
+    for (std::size_t i = 0; i < count; ++i) offer(i);
+    while (!queue.empty()) {
+      const Candidate best = queue.top();
+      queue.pop();
+      const std::size_t at = best.at, right = next[at];
+      // Symbols only grow, so a place that still holds the same two was not touched since.
+      if (symbols[at] != best.left || right >= count || symbols[right] != best.right) continue;
+      symbols[at] = best.result;
+      symbols[right] = gone;
+      next[at] = next[right];
+      if (next[at] < count) previous[next[at]] = at;
+      offer(at);
+      if (at > 0) offer(previous[at]);
+    }
+    for (std::size_t i = 0; i < count; i = next[i]) emit(symbols[i], ids);
+  }
+
+  void emit(std::int32_t symbol, std::vector<std::int32_t>& ids) const {
+    if (static_cast<std::size_t>(symbol) < size_) {
+      ids.push_back(symbol);
+      return;
+    }
+    for (const char byte : pieces_[static_cast<std::size_t>(symbol)]) {
+      const std::int32_t single = byte_symbols_[static_cast<unsigned char>(byte)];
+      if (static_cast<std::size_t>(single) < size_) ids.push_back(single);
+    }
+  }
+
+  DigitRule digits_;
+  std::size_t size_;
+  std::optional<std::int32_t> bos_, eos_;
+  bool add_bos_;
+  std::vector<std::string> pieces_;  ///< by symbol; ids are the first size_ symbols
+  std::array<std::int32_t, 256> byte_symbols_{};
+  std::unordered_map<std::uint64_t, Merge> merges_;  ///< by pair_key
+  std::array<std::vector<Literal>, 256> literals_;   ///< by first byte, the longest first
+};
+
+}  // namespace ashlar::examples
