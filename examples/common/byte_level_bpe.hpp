@@ -53,25 +53,23 @@ inline std::array<char32_t, 256> byte_alphabet() {
 class ByteLevelBpe {
  public:
   /// Throws: ValueError for an unknown pre-tokenizer, for `types` of another length than `tokens`,
-  /// for a malformed merge and for a special id outside the vocabulary.
+  /// for a merge that is malformed or has no token, and for a special id outside the vocabulary.
   explicit ByteLevelBpe(const BpeVocabulary& vocabulary)
       : digits_(digit_rule(vocabulary.pre)),
-        size_(vocabulary.tokens.size()),
         bos_(vocabulary.bos),
         eos_(vocabulary.eos),
         add_bos_(vocabulary.add_bos) {
     check(vocabulary);
-    std::unordered_map<std::string, std::int32_t> symbols;
-    for (std::size_t id = 0; id < size_; ++id) {
-      const std::string& token = vocabulary.tokens[id];
-      const int type = vocabulary.types[id];
+    std::unordered_map<std::string_view, std::int32_t> ids;
+    for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
+      const std::string& token = vocabulary.tokens[i];
+      const int type = vocabulary.types[i];
+      const auto id = static_cast<std::int32_t>(i);
       const bool literal = type == control || type == user_defined;
       pieces_.push_back(literal ? token : from_alphabet(token));
-      if (!literal) {
-        symbols.emplace(token, static_cast<std::int32_t>(id));
-      } else if (!token.empty()) {
-        auto& bucket = literals_[static_cast<unsigned char>(token[0])];
-        bucket.push_back({token, static_cast<std::int32_t>(id), type == control});
+      ids.emplace(token, id);
+      if (literal && !token.empty()) {
+        literals_[static_cast<unsigned char>(token[0])].push_back({token, id, type == control});
       }
     }
     for (auto& bucket : literals_) {
@@ -79,18 +77,12 @@ class ByteLevelBpe {
         return a.text.size() > b.text.size();
       });
     }
-    // Bytes and merges that have no token still take part in merging: they get symbols past the
-    // ids.
-    const auto symbol = [&](const std::string& text) {
-      const auto [found, added] = symbols.emplace(text, static_cast<std::int32_t>(pieces_.size()));
-      if (added) pieces_.push_back(from_alphabet(text));
-      return found->second;
-    };
     const std::array<char32_t, 256> alphabet = byte_alphabet();
     for (std::size_t byte = 0; byte < 256; ++byte) {
       std::string text;
       append_utf8(text, alphabet[byte]);
-      byte_symbols_[byte] = symbol(text);
+      const auto found = ids.find(text);
+      byte_ids_[byte] = found == ids.end() ? none : found->second;
     }
     for (std::size_t rank = 0; rank < vocabulary.merges.size(); ++rank) {
       const std::string& merge = vocabulary.merges[rank];
@@ -98,17 +90,24 @@ class ByteLevelBpe {
       if (blank == std::string::npos || blank + 1 == merge.size()) {
         fail<ValueError>("merge ", rank, " is \"", merge, "\", expected \"left right\"");
       }
+      const auto id = [&](const std::string& text) {
+        const auto found = ids.find(text);
+        if (found == ids.end()) {
+          fail<ValueError>("merge ", rank, " is \"", merge, "\", but no token is \"", text, "\"");
+        }
+        return found->second;
+      };
       const std::string left = merge.substr(0, blank), right = merge.substr(blank + 1);
-      merges_.emplace(pair_key(symbol(left), symbol(right)), Merge{rank, symbol(left + right)});
+      merges_.emplace(pair_key(id(left), id(right)), Merge{rank, id(left + right)});
     }
   }
 
   /// Ids of the text. No token is added to it; see add_bos().
   ///
   /// Control and user-defined tokens are cut out first (the longest that begins at the leftmost
-  /// place), the text between them is pre-tokenized, and inside each piece the adjacent pair of the
-  /// best rank is merged, the leftmost first, until no pair has a merge. Bytes that are not in the
-  /// vocabulary are left out.
+  /// place) and the text between them is pre-tokenized. In each piece, bytes that have no token are
+  /// left out; then the adjacent pair of the best rank is merged, the leftmost first, until no pair
+  /// has a merge.
   ///
   /// Cost: n log n for a piece of n bytes.
   std::vector<std::int32_t> encode(std::string_view text, EncodeOptions options = {}) const {
@@ -132,8 +131,8 @@ class ByteLevelBpe {
   /// Bytes of one token, which may be a part of a character.
   /// Throws: ValueError for an id outside the vocabulary.
   const std::string& piece(std::int32_t id) const {
-    if (id < 0 || static_cast<std::size_t>(id) >= size_) {
-      fail<ValueError>("token id ", id, " is outside the vocabulary of ", size_, " tokens");
+    if (id < 0 || static_cast<std::size_t>(id) >= size()) {
+      fail<ValueError>("token id ", id, " is outside the vocabulary of ", size(), " tokens");
     }
     return pieces_[static_cast<std::size_t>(id)];
   }
@@ -145,7 +144,7 @@ class ByteLevelBpe {
     return text;
   }
 
-  std::size_t size() const { return size_; }
+  std::size_t size() const { return pieces_.size(); }
   std::optional<std::int32_t> bos() const { return bos_; }
   std::optional<std::int32_t> eos() const { return eos_; }
   /// Whether the model wants bos() in front of a text.
@@ -153,6 +152,7 @@ class ByteLevelBpe {
 
  private:
   static constexpr int control = 3, user_defined = 4;
+  static constexpr std::int32_t none = -1;
 
   struct Literal {
     std::string text;
@@ -225,13 +225,15 @@ class ByteLevelBpe {
   }
 
   void merge_piece(std::string_view piece, std::vector<std::int32_t>& ids) const {
-    // A list of symbols linked by position; a merge keeps the left place and unlinks the right one.
-    constexpr std::int32_t gone = -1;
-    const std::size_t count = piece.size();
-    std::vector<std::int32_t> symbols(count);
+    // A list of tokens linked by position; a merge keeps the left place and unlinks the right one.
+    std::vector<std::int32_t> tokens;
+    for (const char byte : piece) {
+      const std::int32_t id = byte_ids_[static_cast<unsigned char>(byte)];
+      if (id != none) tokens.push_back(id);
+    }
+    const std::size_t count = tokens.size();
     std::vector<std::size_t> previous(count), next(count);
     for (std::size_t i = 0; i < count; ++i) {
-      symbols[i] = byte_symbols_[static_cast<unsigned char>(piece[i])];
       previous[i] = i - 1;
       next[i] = i + 1;
     }
@@ -245,7 +247,7 @@ class ByteLevelBpe {
     std::priority_queue<Candidate> queue;
     const auto offer = [&](std::size_t at) {
       if (next[at] >= count) return;
-      const std::int32_t left = symbols[at], right = symbols[next[at]];
+      const std::int32_t left = tokens[at], right = tokens[next[at]];
       const auto found = merges_.find(pair_key(left, right));
       if (found == merges_.end()) return;
       queue.push({found->second.rank, at, left, right, found->second.result});
@@ -255,35 +257,23 @@ class ByteLevelBpe {
       const Candidate best = queue.top();
       queue.pop();
       const std::size_t at = best.at, right = next[at];
-      // Symbols only grow, so a place that still holds the same two was not touched since.
-      if (symbols[at] != best.left || right >= count || symbols[right] != best.right) continue;
-      symbols[at] = best.result;
-      symbols[right] = gone;
+      // Tokens only grow, so a place that still holds the same two was not touched since.
+      if (tokens[at] != best.left || right >= count || tokens[right] != best.right) continue;
+      tokens[at] = best.result;
+      tokens[right] = none;
       next[at] = next[right];
       if (next[at] < count) previous[next[at]] = at;
       offer(at);
       if (at > 0) offer(previous[at]);
     }
-    for (std::size_t i = 0; i < count; i = next[i]) emit(symbols[i], ids);
-  }
-
-  void emit(std::int32_t symbol, std::vector<std::int32_t>& ids) const {
-    if (static_cast<std::size_t>(symbol) < size_) {
-      ids.push_back(symbol);
-      return;
-    }
-    for (const char byte : pieces_[static_cast<std::size_t>(symbol)]) {
-      const std::int32_t single = byte_symbols_[static_cast<unsigned char>(byte)];
-      if (static_cast<std::size_t>(single) < size_) ids.push_back(single);
-    }
+    for (std::size_t i = 0; i < count; i = next[i]) ids.push_back(tokens[i]);
   }
 
   DigitRule digits_;
-  std::size_t size_;
   std::optional<std::int32_t> bos_, eos_;
   bool add_bos_;
-  std::vector<std::string> pieces_;  ///< by symbol; ids are the first size_ symbols
-  std::array<std::int32_t, 256> byte_symbols_{};
+  std::vector<std::string> pieces_;                  ///< by id
+  std::array<std::int32_t, 256> byte_ids_{};         ///< none: not in the vocabulary
   std::unordered_map<std::uint64_t, Merge> merges_;  ///< by pair_key
   std::array<std::vector<Literal>, 256> literals_;   ///< by first byte, the longest first
 };
