@@ -170,4 +170,30 @@ inline Vec alibi_slopes(Index heads, bool mpt_order = false, double maximum = 8)
   return slopes;
 }
 
+/// Bucket of T5's relative bias for distance = key - query: exact up to half of the buckets, then
+/// equal steps of the logarithm up to `maximum`. Without `bidirectional` keys to the right share
+/// bucket 0.
+inline Index t5_bucket(Index distance, bool bidirectional, Index buckets, Index maximum) {
+  Index start = 0;
+  if (bidirectional) {
+    buckets /= 2;
+    if (distance > 0) start = buckets;
+    distance = std::abs(distance);
+  } else {
+    distance = std::max<Index>(-distance, 0);
+  }
+  const Index exact = buckets / 2, steps = buckets - exact;
+  if (distance < exact) return start + distance;
+  // Largest k < steps with exact * (maximum / exact)^(k / steps) <= distance; the borders are hit
+  // exactly, so the comparison leaves room for rounding.
+  Index k = 0;
+  const double ratio = static_cast<double>(maximum) / static_cast<double>(exact);
+  while (k + 1 < steps &&
+         static_cast<double>(exact) *
+                 std::pow(ratio, static_cast<double>(k + 1) / static_cast<double>(steps)) <=
+             static_cast<double>(distance) * (1 + 1e-9))
+    ++k;
+  return start + exact + k;
+}
+
 }  // namespace oracle

@@ -128,6 +128,18 @@ TEST(OracleAttention, AlibiSlopes) {
   EXPECT_NEAR(twelve[11], 0.0883883, 1e-7);
 }
 
+TEST(OracleAttention, T5Buckets) {
+  const Index distances[] = {7, 8, 15, 16, 31, 32, 63, 64, 127, 128, 1000};
+  const Index both[] = {7, 8, 9, 10, 11, 12, 13, 14, 15, 15, 15};
+  for (std::size_t i = 0; i < 11; ++i) {
+    EXPECT_EQ(t5_bucket(-distances[i], true, 32, 128), both[i]) << distances[i];
+    EXPECT_EQ(t5_bucket(distances[i], true, 32, 128), both[i] + 16) << distances[i];
+    EXPECT_EQ(t5_bucket(distances[i], false, 32, 128), 0);
+  }
+  const Index past[] = {15, 16, 32, 64, 127}, causal[] = {15, 16, 21, 26, 31};
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(t5_bucket(-past[i], false, 32, 128), causal[i]);
+}
+
 /// A random case of every option.
 AttentionOptions random_options(Random& random, const AttentionShape& s) {
   AttentionOptions o;

@@ -1,0 +1,56 @@
+// Golden cases of rotary positions on one backend.
+#pragma once
+
+#include <ashlar/ops/rope.hpp>
+
+#include "op_rows.hpp"
+
+namespace golden {
+
+/// Rotates with the frequencies of the case; plain ones must also come from rope_frequencies.
+template <class B>
+void rope(const OpCase& c) {
+  c.allow_settings(
+      {"rotary", "theta", "pairing", "scaling", "heads", "length", "gradient", "positions", "dim"});
+  const index_t M = c.shape("x")[0], N = c.shape("x")[1], H = c.shape("x")[2];
+  const auto positions = c.values<index_t>("positions");
+  ashlar::RopeFrequencies frequencies{c.values<double>("inv_freq"),
+                                      c.values<double>("attention_factor").at(0)};
+  if (!c.setting("scaling")) {
+    const auto plain = ashlar::rope_frequencies(c.number("theta", 1e4), c.integer("rotary", H));
+    std::vector<double> budget;
+    for (const double f : frequencies.inverse) budget.push_back(1e-14 * f);
+    EXPECT_TRUE(support::all_within(plain.inverse, frequencies.inverse, budget));
+    EXPECT_EQ(plain.magnitude, frequencies.magnitude);
+  }
+  const std::string pairing = c.text("pairing", "half_split");
+  if (pairing != "half_split" && pairing != "interleaved") throw Unsupported{"pairing " + pairing};
+
+  const auto pairs = static_cast<index_t>(frequencies.inverse.size());
+  Floats table(static_cast<std::size_t>(M * 2 * pairs), NAN);
+  const ashlar::TensorView<float, 3> table_view(table.data(), {M, 2, pairs});
+  ashlar::rope_table(frequencies, vector_view(positions), table_view);
+  ashlar::Context<B> ctx;
+  Floats first;
+  for (const index_t gap : {index_t{0}, index_t{3}}) {
+    support::PoisonedTensor<float, 3> x({M, N, H}, gap, 2 * gap);
+    x.assign(std::span<const float>(c.values<float>("x")));
+    ashlar::rope(ctx, ashlar::TensorView<const float, 3>(table_view),
+                 pairing == "interleaved" ? ashlar::RopePairing::interleaved
+                                          : ashlar::RopePairing::half_split,
+                 view(x));
+    const auto y = x.values<Floats>();
+    if (gap == 0) first = y;
+    EXPECT_TRUE(support::same_bits(y, first)) << "gap " << gap;
+    EXPECT_TRUE(x.gaps_intact());
+  }
+  expect_golden(c, "y", first);
+}
+
+/// Frequencies that a scaling rule makes; a test of its own, so that a rule that is missing shows.
+inline void rope_scaling(const OpCase& c) {
+  const auto* scaling = c.setting("scaling");
+  throw Unsupported{"rope scaling " + scaling->at("kind").as_string() + " is not implemented yet"};
+}
+
+}  // namespace golden

@@ -1,0 +1,31 @@
+// The operations that a backend is tested with.
+#pragma once
+
+#include "op_attention.hpp"
+#include "op_rope.hpp"
+#include "op_rows.hpp"
+#include "registry.hpp"
+
+namespace golden {
+
+template <class B>
+Runners op_runners() {
+  Runners run;
+  run.backend = std::string(B::name);
+  run.ops = {{"rms_norm", rms_norm<B>},
+             {"layer_norm", layer_norm<B>},
+             {"norm_gradients", norm_gradients<B>},
+             {"qk_norm", qk_norm<B>},
+             {"rope", rope<B>},
+             {"activations", activations<B>},
+             {"glu", glu<B>},
+             {"softmax", softmax<B>},
+             {"attention", attention<B>},
+             {"alibi_slopes", alibi_slopes}};
+  run.model = [](const ModelCase& c) {
+    throw Unsupported{"model family " + c.family() + " is not implemented yet"};
+  };
+  return run;
+}
+
+}  // namespace golden
