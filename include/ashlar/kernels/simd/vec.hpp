@@ -1,8 +1,9 @@
 // SIMD vectors of float and int32: the only file that knows xsimd (8.1 to 14) and intrinsics.
 //
 // xsimd gives the types, the arithmetic and the choice of the instruction set; intrinsics are used
-// where its releases differ or lack something. No lane ever meets another one except in fold and
-// horizontal_max, so a kernel written with these functions gives one result for every width.
+// where its releases differ or lack something. No lane ever meets another one except in fold,
+// horizontal_max and swap_pairs, so a kernel written with these functions gives one result for
+// every width.
 #pragma once
 
 #include <ashlar/core/dtype.hpp>
@@ -48,6 +49,52 @@ ASHLAR_INLINE void store(std::int32_t* p, Vi v) { v.store_unaligned(p); }
 ASHLAR_INLINE Vf set1(float x) { return Vf(x); }
 ASHLAR_INLINE Vi set1(std::int32_t x) { return Vi(x); }
 
+#if defined(__AVX__) && !defined(__AVX512F__)
+namespace detail {
+/// All bits set in the first n of 8 lanes.
+ASHLAR_INLINE __m256i first_lanes(int n) {
+  static constexpr std::int32_t bits[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bits + 8 - n));
+}
+}  // namespace detail
+#endif
+/// The first n lanes of memory, n < lanes, and zeros; touches nothing behind them.
+ASHLAR_INLINE Vf load_first(const float* p, int n) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
+#elif defined(__AVX__)
+  return _mm256_maskload_ps(p, detail::first_lanes(n));
+#else
+  float x[lanes] = {};
+  for (int i = 0; i < n; ++i) x[i] = p[i];
+  return load(x);
+#endif
+}
+/// Stores the first n lanes, n < lanes.
+ASHLAR_INLINE void store_first(float* p, int n, Vf v) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), v);
+#elif defined(__AVX__)
+  _mm256_maskstore_ps(p, detail::first_lanes(n), v);
+#else
+  float x[lanes];
+  store(x, v);
+  for (int i = 0; i < n; ++i) p[i] = x[i];
+#endif
+}
+/// v with zeros from lane n on, n < lanes.
+ASHLAR_INLINE Vf keep_first(Vf v, int n) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_mov_ps(static_cast<__mmask16>((1u << n) - 1), v);
+#elif defined(__AVX__)
+  return _mm256_and_ps(v, _mm256_castsi256_ps(detail::first_lanes(n)));
+#else
+  float x[lanes];
+  store(x, v);
+  return load_first(x, n);
+#endif
+}
+
 // ---- arithmetic ----
 
 /// Keeps v in a register and out of sight of the optimiser: an operand that is used often is not
@@ -81,9 +128,22 @@ ASHLAR_INLINE Vf fma(Vf a, Vf b, Vf c) {
   return add(mul(a, b), c);
 #endif
 }
-/// The larger one; which one is not specified if a lane is NaN.
-ASHLAR_INLINE Vf maximum(Vf a, Vf b) { return xsimd::max(a, b); }
-ASHLAR_INLINE Vf minimum(Vf a, Vf b) { return xsimd::min(a, b); }
+/// The larger one; which one is not specified if a lane is NaN. (Masked forms: g++ 12 calls the
+/// plain ones uninitialised.)
+ASHLAR_INLINE Vf maximum(Vf a, Vf b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_ps(0xffff, a, b);
+#else
+  return xsimd::max(a, b);
+#endif
+}
+ASHLAR_INLINE Vf minimum(Vf a, Vf b) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_min_ps(0xffff, a, b);
+#else
+  return xsimd::min(a, b);
+#endif
+}
 
 // ---- comparison and selection ----
 
@@ -106,12 +166,26 @@ ASHLAR_INLINE Vi sub(Vi a, Vi b) { return a - b; }
 ASHLAR_INLINE Vi bit_and(Vi a, Vi b) { return a & b; }
 ASHLAR_INLINE Vi bit_or(Vi a, Vi b) { return a | b; }
 ASHLAR_INLINE Vi bit_xor(Vi a, Vi b) { return a ^ b; }
+namespace detail {
+// The compiler's own vectors for what xsimd and g++'s AVX-512 header express badly: shifts take the
+// count as an immediate, and nothing warns of uninitialised operands.
+using Ints = std::int32_t __attribute__((vector_size(4 * lanes)));
+using Words = std::uint32_t __attribute__((vector_size(4 * lanes)));
+using Floats = float __attribute__((vector_size(4 * lanes)));
+using RawInts = decltype(Vi{}.data);
+using RawFloats = decltype(Vf{}.data);
+}  // namespace detail
+
 /// Shifts by a count in [0, 31]; zeros come in.
-ASHLAR_INLINE Vi shift_left(Vi a, int count) { return a << count; }
-ASHLAR_INLINE Vi shift_right(Vi a, int count) {
-  return detail::bitcast<std::int32_t>(detail::bitcast<std::uint32_t>(a) >> count);
+ASHLAR_INLINE Vi shift_left(Vi a, int count) {
+  return (detail::RawInts)((detail::Words)a.data << count);
 }
-ASHLAR_INLINE Vf to_float(Vi v) { return xsimd::to_float(v); }
+ASHLAR_INLINE Vi shift_right(Vi a, int count) {
+  return (detail::RawInts)((detail::Words)a.data >> count);
+}
+ASHLAR_INLINE Vf to_float(Vi v) {
+  return (detail::RawFloats) __builtin_convertvector((detail::Ints)v.data, detail::Floats);
+}
 
 // ---- conversion on load, always exact ----
 
@@ -178,14 +252,34 @@ ASHLAR_INLINE Vf load(const half* p) {
 
 // ---- across the lanes ----
 
+/// Lanes 1, 0, 3, 2, ..
+ASHLAR_INLINE Vf swap_pairs(Vf v) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_permute_ps(0xffff, v, 0xb1);
+#elif defined(__AVX__)
+  return _mm256_permute_ps(v, 0xb1);
+#elif defined(__SSE2__)
+  return _mm_shuffle_ps(v, v, 0xb1);
+#elif defined(__ARM_NEON)
+  return vrev64q_f32(v);
+#else
+  float x[lanes], y[lanes];
+  store(x, v);
+  for (int i = 0; i < lanes; ++i) y[i] = x[i ^ 1];
+  return load(y);
+#endif
+}
+
 namespace detail {
 #if defined(__SSE2__)
 /// Applies op to the halves of a vector until one value is left: lane i meets lane i + width / 2.
 template <class Op>
 ASHLAR_INLINE float halve(Vf v, Op op) {
 #  if defined(__AVX512F__)
-  const __m256d upper = _mm512_maskz_extractf64x4_pd(0xff, _mm512_castps_pd(v), 1);
-  const __m256 y = op(_mm512_castps512_ps256(v), _mm256_castpd_ps(upper));
+  // The zero-masking forms: g++ 12 warns of an uninitialised value inside the plain ones.
+  const __m512d w = _mm512_castps_pd(v);
+  const __m256 low = _mm256_castpd_ps(_mm512_maskz_extractf64x4_pd(0xff, w, 0));
+  const __m256 y = op(low, _mm256_castpd_ps(_mm512_maskz_extractf64x4_pd(0xff, w, 1)));
   const __m128 x = op(_mm256_castps256_ps128(y), _mm256_extractf128_ps(y, 1));
 #  elif defined(__AVX__)
   const __m128 x = op(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));

@@ -1,0 +1,127 @@
+// The inner kernels of linear: real functions, so that g++ keeps all sums in registers.
+#pragma once
+
+#include <array>
+#include <ashlar/kernels/simd/linear_weights.hpp>
+#include <utility>
+
+namespace ashlar::inline ASHLAR_ABI::kernels::simd_linear {
+
+/// Panels that one row of x passes in lockstep: streams that hide each other's row ends.
+template <DType Type>
+inline constexpr int lockstep = is_quantized(Type) && simd::lanes < 16 ? 2 : 4;
+
+/// Rows and panels of a tile of sums: as many as the vector registers hold beside the weights and
+/// one value of x.
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr int tile_sums = 24;  // of 32 registers
+#elif defined(__AVX__)
+inline constexpr int tile_sums = 12;  // of 16 registers
+#else
+inline constexpr int tile_sums = 8;  // of 16 registers, four of them hold weights
+#endif
+inline constexpr int tile_panels = simd::lanes == 16 ? 2 : 1;
+inline constexpr int tile_rows = tile_sums / (tile_panels * panel_vectors);
+
+template <int Vectors>
+struct MultiplyAdd {
+  const float* x;
+  Vf* sum;
+  ASHLAR_INLINE void operator()(index_t k, const Vf* w) const {
+    const Vf a = simd::set1(x[k]);
+    ASHLAR_UNROLL
+    for (int i = 0; i < Vectors; ++i) sum[i] = simd::fma(a, w[i], sum[i]);
+  }
+};
+
+/// One row of x times `count` k of some panels: sum[panels][16] = (or, not first, +=) the product.
+template <DType Type, int Panels>
+ASHLAR_NOINLINE void multiply_row(const std::byte* panel, index_t distance, const float* x,
+                                  index_t count, bool first, float* sum) {
+  constexpr int vectors = Panels * panel_vectors;
+  Vf a[vectors];
+  ASHLAR_UNROLL
+  for (int i = 0; i < vectors; ++i) a[i] = simd::set1(0.f);
+  walk<Type, Panels>(panel, distance, count, MultiplyAdd<vectors>{x, a});
+  ASHLAR_UNROLL
+  for (int i = 0; i < vectors; ++i) {
+    float* out = sum + i * simd::lanes;
+    simd::store(out, first ? a[i] : simd::add(simd::load(out), a[i]));
+  }
+}
+
+template <int Vectors>
+struct StoreWeights {
+  float* out;
+  ASHLAR_INLINE void operator()(index_t k, const Vf* w) const {
+    ASHLAR_UNROLL
+    for (int i = 0; i < Vectors; ++i) simd::store(out + k * panel_rows + i * simd::lanes, w[i]);
+  }
+};
+
+/// `count` k of a panel as floats [count][16].
+template <DType Type>
+ASHLAR_NOINLINE void widen_panel(const std::byte* panel, index_t count, float* out) {
+  walk<Type, 1>(panel, 0, count, StoreWeights<panel_vectors>{out});
+}
+
+/// What a tile works on: `count` k of its panels as floats [count][16], `distance` floats apart,
+/// and its rows of x as [count][Rows].
+struct TileInput {
+  const float* w;
+  index_t distance;
+  const float* x;
+  index_t count;
+};
+struct TileOutput {
+  float* y;
+  index_t stride;
+  const float* bias;  // added after the last block of k, else null
+  bool first;         // block of k: y has no sum yet
+};
+
+template <int Rows, int Panels>
+ASHLAR_NOINLINE void multiply_tile(const TileInput& in, const TileOutput& out) {
+  constexpr int vectors = Panels * panel_vectors;
+  Vf sum[Rows][vectors];
+  ASHLAR_UNROLL
+  for (int m = 0; m < Rows; ++m) {
+    ASHLAR_UNROLL
+    for (int i = 0; i < vectors; ++i) sum[m][i] = simd::set1(0.f);
+  }
+  const float *w = in.w, *x = in.x;
+  const index_t distance = in.distance;
+  for (index_t k = 0; k < in.count; ++k, w += panel_rows, x += Rows) {
+    Vf b[vectors];
+    ASHLAR_UNROLL
+    for (int i = 0; i < vectors; ++i)
+      b[i] =
+          simd::pin(simd::load(w + i / panel_vectors * distance + i % panel_vectors * simd::lanes));
+    ASHLAR_UNROLL
+    for (int m = 0; m < Rows; ++m) {
+      const Vf a = simd::set1(x[m]);
+      ASHLAR_UNROLL
+      for (int i = 0; i < vectors; ++i) sum[m][i] = simd::fma(a, b[i], sum[m][i]);
+    }
+  }
+  ASHLAR_UNROLL
+  for (int m = 0; m < Rows; ++m) {
+    ASHLAR_UNROLL
+    for (int i = 0; i < vectors; ++i) {
+      float* y = out.y + m * out.stride + i * simd::lanes;
+      Vf v = out.first ? sum[m][i] : simd::add(simd::load(y), sum[m][i]);
+      if (out.bias) v = simd::add(v, simd::load(out.bias + i * simd::lanes));
+      simd::store(y, v);
+    }
+  }
+}
+
+/// tiles<Panels>[rows - 1] for 1 <= rows <= tile_rows.
+template <int Panels>
+inline constexpr auto tiles = []<int... R>(std::integer_sequence<int, R...>) {
+  using Tile = void (*)(const TileInput&, const TileOutput&);
+  return std::array<Tile, tile_rows>{&multiply_tile<R + 1, Panels>...};
+}
+(std::make_integer_sequence<int, tile_rows>{});
+
+}  // namespace ashlar::inline ASHLAR_ABI::kernels::simd_linear
