@@ -1,7 +1,12 @@
 // Entry header of the component `simd`: the backend SimdCpu (needs xsimd).
 #pragma once
 
+#include <ashlar/kernels/simd/elementwise.hpp>
+#include <ashlar/kernels/simd/embedding.hpp>
 #include <ashlar/kernels/simd/linear.hpp>
+#include <ashlar/kernels/simd/norm.hpp>
+#include <ashlar/kernels/simd/rope.hpp>
+#include <ashlar/kernels/simd/softmax.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
