@@ -36,7 +36,7 @@ constexpr bool multiply(std::uint64_t& product, std::uint64_t factor) {
 }
 
 /// Text from a file as part of a message: quoted, cut to 80 bytes, without control characters.
-inline std::string quoted(std::string_view text) {
+inline std::string quote(std::string_view text) {
   constexpr std::size_t limit = 80;
   std::string result = "\"";
   for (const char c : text.substr(0, limit)) {
@@ -60,7 +60,7 @@ inline std::string describe_start(std::span<const std::byte> bytes) {
   if (bytes.size() > 8 && text[8] == '{' &&
       fits(load<std::uint64_t>(bytes.data()), 8, bytes.size()))
     return "this looks like a safetensors file";
-  return "it starts with " + quoted(text.substr(0, 16));
+  return "it starts with " + quote(text.substr(0, 16));
 }
 
 }  // namespace detail

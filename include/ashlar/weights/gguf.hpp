@@ -135,11 +135,11 @@ class GgufFile : public TensorSource {
 
   const GgufEntry& entry(std::string_view key) const {
     const GgufEntry* e = find_key(key);
-    if (!e) fail<FileError>(path(), ": has no key ", detail::quoted(key));
+    if (!e) fail<FileError>(path(), ": has no key ", detail::quote(key));
     return *e;
   }
   [[noreturn]] void wrong_type(const GgufEntry& e, std::string_view expected) const {
-    fail<FileError>(path(), ": key ", detail::quoted(e.name), " is ", e.type_name(), ", expected ",
+    fail<FileError>(path(), ": key ", detail::quote(e.name), " is ", e.type_name(), ", expected ",
                     expected);
   }
   std::string_view as_string(const GgufEntry& e) const {
@@ -168,7 +168,7 @@ class GgufFile : public TensorSource {
     const auto entry_count = read_count(cursor, "number of keys", 14);
     for (std::size_t i = 0; i < entry_count; ++i) read_entry(cursor);
     if (const std::size_t twice = keys_.build(entries_); twice != entries_.size())
-      fail<FileError>(path(), ": key ", detail::quoted(entries_[twice].name),
+      fail<FileError>(path(), ": key ", detail::quote(entries_[twice].name),
                       " occurs twice, expected unique keys");
     read_alignment();
 
@@ -183,7 +183,7 @@ class GgufFile : public TensorSource {
     for (std::size_t i = 0; i < tensor_count; ++i) {
       const auto [offset, size] = extents[i];
       if (!detail::fits(size, offset, data.size()))
-        fail<FileError>(path(), ": tensor ", detail::quoted(tensors[i].name), " needs ", size,
+        fail<FileError>(path(), ": tensor ", detail::quote(tensors[i].name), " needs ", size,
                         " bytes at byte ", offset, " of the data, which has ", data.size(),
                         " (truncated?)");
       tensors[i].bytes =
@@ -216,7 +216,7 @@ class GgufFile : public TensorSource {
     GgufEntry e;
     e.name = cursor.string(join("key ", entries_.size()));
     if (e.name.empty()) fail<FileError>(path(), ": key ", entries_.size(), " is empty");
-    detail::read_gguf_value(cursor, e, join(path(), ": key ", detail::quoted(e.name)));
+    detail::read_gguf_value(cursor, e, "key " + detail::quote(e.name));
     entries_.push_back(e);
   }
 
@@ -233,39 +233,39 @@ class GgufFile : public TensorSource {
     constexpr std::size_t name_limit = 63;
     TensorInfo tensor;
     tensor.name = cursor.string(join("name of tensor ", tensors.size()));
-    const std::string what = path() + ": tensor " + detail::quoted(tensor.name);
+    const std::string what = "tensor " + detail::quote(tensor.name);
     if (tensor.name.size() > name_limit)
-      fail<FileError>(what, ": the name has ", tensor.name.size(), " bytes, expected at most ",
-                      name_limit);
+      cursor.error(what, ": the name has ", tensor.name.size(), " bytes, expected at most ",
+                   name_limit);
     const auto rank = cursor.number<std::uint32_t>(what);
     if (rank > rank_limit)
-      fail<FileError>(what, ": ", rank, " dimensions, expected at most ", rank_limit);
+      cursor.error(what, ": ", rank, " dimensions, expected at most ", rank_limit);
     tensor.shape.resize(rank);
     for (std::uint32_t i = rank; i-- > 0;) {
       const auto extent = cursor.number<std::int64_t>(what);
       if (extent < 0)
-        fail<FileError>(what, ": extent ", static_cast<std::uint64_t>(extent),
-                        ", expected less than 2^63");
+        cursor.error(what, ": extent ", static_cast<std::uint64_t>(extent),
+                     ", expected less than 2^63");
       tensor.shape[i] = static_cast<index_t>(extent);
     }
     std::uint64_t elements = 0;
     if (!detail::count_elements(tensor.shape, elements))
-      fail<FileError>(what, ": the number of elements overflows 64 bits");
+      cursor.error(what, ": the number of elements overflows 64 bits");
     const auto id = cursor.number<std::uint32_t>(what);
     Extent extent{cursor.number<std::uint64_t>(what), 0};
     if (extent.offset % static_cast<std::uint64_t>(alignment_) != 0)
-      fail<FileError>(what, ": offset ", extent.offset, ", expected a multiple of the alignment ",
-                      alignment_);
+      cursor.error(what, ": offset ", extent.offset, ", expected a multiple of the alignment ",
+                   alignment_);
     set_type(tensor, id);
     if (tensor.dtype != DType::unsupported) {
       const DTypeInfo block = info(tensor.dtype);
       const index_t row = rank == 0 ? 1 : tensor.shape.back();
       if (row % block.elements != 0)
-        fail<FileError>(what, ": rows of ", row, " elements, ", block.name, " needs a multiple of ",
-                        block.elements);
+        cursor.error(what, ": rows of ", row, " elements, ", block.name, " needs a multiple of ",
+                     block.elements);
       extent.size = elements / static_cast<std::uint64_t>(block.elements);
       if (!detail::multiply(extent.size, static_cast<std::uint64_t>(block.bytes)))
-        fail<FileError>(what, ": the number of bytes overflows 64 bits");
+        cursor.error(what, ": the number of bytes overflows 64 bits");
     }
     tensors.push_back(std::move(tensor));
     extents.push_back(extent);
@@ -292,8 +292,8 @@ class GgufFile : public TensorSource {
     for (std::size_t i = 1; i < order.size(); ++i) {
       const Extent before = extents[order[i - 1]], here = extents[order[i]];
       if (here.offset - before.offset < before.size)
-        fail<FileError>(path(), ": tensors ", detail::quoted(tensors[order[i - 1]].name), " and ",
-                        detail::quoted(tensors[order[i]].name), " overlap in the data at byte ",
+        fail<FileError>(path(), ": tensors ", detail::quote(tensors[order[i - 1]].name), " and ",
+                        detail::quote(tensors[order[i]].name), " overlap in the data at byte ",
                         here.offset);
     }
   }

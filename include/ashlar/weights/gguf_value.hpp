@@ -41,14 +41,19 @@ class GgufCursor {
   GgufCursor(std::span<const std::byte> bytes, std::string_view path)
       : bytes_(bytes), path_(path) {}
 
+  template <class... Parts>
+  [[noreturn]] void error(const Parts&... problem) const {
+    fail<FileError>(path_, ": ", problem...);
+  }
+
   std::size_t position() const { return position_; }
   std::size_t left() const { return bytes_.size() - position_; }
 
   /// The next `size` bytes. `field` names them for the message.
   std::span<const std::byte> take(std::uint64_t size, std::string_view field) {
     if (!fits(size, position_, bytes_.size()))
-      fail<FileError>(path_, ": ", field, " at byte ", position_, " needs ", size,
-                      " bytes, the file has ", left(), " left (truncated?)");
+      error(field, " at byte ", position_, " needs ", size, " bytes, the file has ", left(),
+            " left (truncated?)");
     const auto taken = bytes_.subspan(position_, static_cast<std::size_t>(size));
     position_ += taken.size();
     return taken;
@@ -61,8 +66,7 @@ class GgufCursor {
     constexpr std::uint64_t limit = std::uint64_t{1} << 30;
     const auto length = number<std::uint64_t>(field);
     if (length > limit)
-      fail<FileError>(path_, ": ", field, " at byte ", position_, " has length ", length,
-                      ", expected at most ", limit);
+      error(field, " at byte ", position_, " has length ", length, ", expected at most ", limit);
     return as_text(take(length, field));
   }
 
@@ -134,12 +138,12 @@ inline bool gguf_number(GgufType type, const std::byte* p, std::size_t i, double
   return true;
 }
 
-/// Reads the value of `entry`, whose name is set.
+/// Reads the value of `entry`; `what` names it for messages.
 inline void read_gguf_value(GgufCursor& cursor, GgufEntry& entry, const std::string& what) {
   const auto read_type = [&] {
     const auto id = cursor.number<std::uint32_t>(what + ": type");
     if (id > static_cast<std::uint32_t>(GgufType::f64))
-      fail<FileError>(what, ": type id ", id, ", expected 0 to 12");
+      cursor.error(what, ": type id ", id, ", expected 0 to 12");
     return static_cast<GgufType>(id);
   };
   entry.type = entry.element = read_type();
@@ -147,10 +151,9 @@ inline void read_gguf_value(GgufCursor& cursor, GgufEntry& entry, const std::str
     constexpr std::uint64_t limit = std::uint64_t{1} << 30;
     entry.element = read_type();
     if (entry.element == GgufType::array)
-      fail<FileError>(what, ": array of arrays, expected an array of plain values");
+      cursor.error(what, ": array of arrays, expected an array of plain values");
     const auto count = cursor.number<std::uint64_t>(what + ": array length");
-    if (count > limit)
-      fail<FileError>(what, ": array length ", count, ", expected at most ", limit);
+    if (count > limit) cursor.error(what, ": array length ", count, ", expected at most ", limit);
     entry.count = static_cast<std::size_t>(count);
   }
   if (entry.element == GgufType::string) {
@@ -163,7 +166,7 @@ inline void read_gguf_value(GgufCursor& cursor, GgufEntry& entry, const std::str
   if (entry.element == GgufType::boolean)
     for (const std::byte b : entry.bytes)
       if (b > std::byte{1})
-        fail<FileError>(what, ": bool stored as ", static_cast<int>(b), ", expected 0 or 1");
+        cursor.error(what, ": bool stored as ", static_cast<int>(b), ", expected 0 or 1");
 }
 
 }  // namespace detail

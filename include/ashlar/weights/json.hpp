@@ -69,13 +69,16 @@ class Json {
     return get<std::string>(what, "a string");
   }
   /// The items of an array.
-  const std::vector<Json>& items(std::string_view what = "value") const {
+  const std::vector<Json>& items(std::string_view what = "value") const& {
     return get<std::vector<Json>>(what, "an array");
   }
   /// The members of an object, in the order of the text.
-  const std::vector<Member>& members(std::string_view what = "value") const {
+  const std::vector<Member>& members(std::string_view what = "value") const& {
     return get<Object>(what, "an object").members;
   }
+  // A loop over the items or members of a temporary would outlive it.
+  void items(std::string_view what = "value") const&& = delete;
+  void members(std::string_view what = "value") const&& = delete;
   /// The value of a member, or null if there is none. Throws if this is not an object.
   const Json* find(std::string_view name, std::string_view what = "value") const;
   /// The value of a member. Throws if there is none.
@@ -122,7 +125,7 @@ inline const Json* Json::find(std::string_view name, std::string_view what) cons
 }
 inline const Json& Json::at(std::string_view name, std::string_view what) const {
   const Json* value = find(name, what);
-  if (!value) fail<FileError>(what, " has no key ", detail::quoted(name));
+  if (!value) fail<FileError>(what, " has no key ", detail::quote(name));
   return *value;
 }
 
@@ -150,7 +153,7 @@ class JsonParser {
   }
   [[noreturn]] void unexpected(std::string_view expected) const {
     const std::string got =
-        position_ < text_.size() ? quoted(text_.substr(position_, 1)) : "the end";
+        position_ < text_.size() ? quote(text_.substr(position_, 1)) : "the end";
     error(join("expected ", expected, ", got ", got));
   }
 
@@ -207,7 +210,7 @@ class JsonParser {
     expect('}', "\",\" or \"}\"");
     const std::size_t twice = object.index.build(object.members);
     if (twice != object.members.size())
-      error(join("duplicate key ", quoted(object.members[twice].name),
+      error(join("duplicate key ", quote(object.members[twice].name),
                  " in the object that ends here"));
     return object;
   }

@@ -99,18 +99,18 @@ class SafetensorsFile : public TensorSource {
   void read_metadata(const Json& metadata) {
     const std::string what = path() + ": __metadata__";
     for (const Json::Member& member : metadata.members(what))
-      metadata_[member.name] = member.value.as_string(what + " " + detail::quoted(member.name));
+      metadata_[member.name] = member.value.as_string(what + " " + detail::quote(member.name));
   }
 
   TensorInfo read_tensor(const Json::Member& member, std::span<const std::byte> data) const {
-    const std::string what = path() + ": tensor " + detail::quoted(member.name);
+    const std::string what = path() + ": tensor " + detail::quote(member.name);
     TensorInfo tensor;
     tensor.name = member.name;
     tensor.type_name = member.value.at("dtype", what).as_string(what + ": dtype");
     const detail::SafetensorsType* type = nullptr;
     for (const auto& known : detail::safetensors_types)
       if (known.name == tensor.type_name) type = &known;
-    if (!type) fail<FileError>(what, ": unknown dtype ", detail::quoted(tensor.type_name));
+    if (!type) fail<FileError>(what, ": unknown dtype ", detail::quote(tensor.type_name));
     tensor.dtype = type->dtype;
 
     for (const Json& item : member.value.at("shape", what).items(what + ": shape")) {
@@ -154,7 +154,7 @@ class SafetensorsFile : public TensorSource {
     std::ptrdiff_t expected = 0;
     for (const TensorInfo* tensor : order) {
       if (begin(tensor) != expected)
-        fail<FileError>(path(), ": tensor ", detail::quoted(tensor->name), " begins at byte ",
+        fail<FileError>(path(), ": tensor ", detail::quote(tensor->name), " begins at byte ",
                         begin(tensor), " of the data, expected ", expected,
                         begin(tensor) < expected ? " (tensors overlap)" : " (gap between tensors)");
       expected += static_cast<std::ptrdiff_t>(tensor->bytes.size());
@@ -186,24 +186,24 @@ class ShardedSafetensors : public TensorSource {
     std::string problems;
     std::vector<TensorInfo> tensors;
     for (const Json::Member& entry : index.at("weight_map", index_path).members("weight_map")) {
-      const std::string what = index_path + ": weight_map: " + detail::quoted(entry.name);
+      const std::string what = index_path + ": weight_map: " + detail::quote(entry.name);
       const std::string& name = entry.value.as_string(what);
       if (name.empty() || name == "." || name == ".." ||
           name.find_first_of(std::string_view("/\\:\0", 4)) != std::string::npos)
-        fail<FileError>(what, " is in ", detail::quoted(name),
+        fail<FileError>(what, " is in ", detail::quote(name),
                         ", expected the plain name of a file in the same folder");
       auto [at, is_new] = shard_of.try_emplace(name, shards_.size());
       if (is_new && detail::can_open(folder + name)) {
         shards_.emplace_back(folder + name, trailing);
       } else if (is_new) {
         at->second = missing;
-        problems += "\n  shard " + detail::quoted(name) + " is missing";
+        problems += "\n  shard " + detail::quote(name) + " is missing";
       }
       if (at->second == missing) continue;
       if (const TensorInfo* tensor = shards_[at->second].find(entry.name))
         tensors.push_back(*tensor);
       else
-        problems += "\n  tensor " + detail::quoted(entry.name) + " is not in " + name;
+        problems += "\n  tensor " + detail::quote(entry.name) + " is not in " + name;
     }
     if (!problems.empty())
       fail<FileError>(index_path, ": shards do not match the index:", problems);

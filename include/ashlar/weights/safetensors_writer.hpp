@@ -53,7 +53,7 @@ inline std::string safetensors_header(const std::vector<const TensorInfo*>& tens
   header.append((8 - header.size() % 8) % 8, ' ');
   if (const std::size_t bad = find_invalid_utf8(header); bad != header.size())
     fail<ValueError>("write_safetensors: a name or text is not UTF-8, near ",
-                     quoted(std::string_view(header).substr(bad > 20 ? bad - 20 : 0, 20)));
+                     quote(std::string_view(header).substr(bad > 20 ? bad - 20 : 0, 20)));
   return header;
 }
 
@@ -68,7 +68,7 @@ inline void write_safetensors(const std::string& path, const std::vector<TensorI
                               const SafetensorsMetadata& metadata = {}) {
   std::vector<const TensorInfo*> order;
   for (const TensorInfo& tensor : tensors) {
-    const std::string what = "write_safetensors: tensor " + detail::quoted(tensor.name);
+    const std::string what = "write_safetensors: tensor " + detail::quote(tensor.name);
     if (tensor.dtype == DType::unsupported || is_quantized(tensor.dtype))
       fail<ValueError>(what, " has type ", tensor.type_name, ", expected a plain number type");
     const index_t size = tensor.elements() * info(tensor.dtype).bytes;
@@ -79,7 +79,7 @@ inline void write_safetensors(const std::string& path, const std::vector<TensorI
   }
   if (NameIndex names; names.build(tensors) != tensors.size())
     fail<ValueError>("write_safetensors: tensor ",
-                     detail::quoted(tensors[names.build(tensors)].name), " is given twice");
+                     detail::quote(tensors[names.build(tensors)].name), " is given twice");
   std::sort(order.begin(), order.end(), [](const TensorInfo* a, const TensorInfo* b) {
     const index_t x = info(a->dtype).bytes, y = info(b->dtype).bytes;
     return x != y ? x > y : a->name < b->name;

@@ -56,7 +56,7 @@ class TensorSource {
   /// The tensor of this name. Throws FileError if there is none.
   const TensorInfo& at(std::string_view name) const {
     const TensorInfo* tensor = find(name);
-    if (!tensor) fail<FileError>(path_, ": has no tensor ", detail::quoted(name));
+    if (!tensor) fail<FileError>(path_, ": has no tensor ", detail::quote(name));
     return *tensor;
   }
 
@@ -67,7 +67,7 @@ class TensorSource {
     tensors_ = std::move(tensors);
     const std::size_t twice = index_.build(tensors_);
     if (twice != tensors_.size())
-      fail<FileError>(path_, ": tensor name ", detail::quoted(tensors_[twice].name),
+      fail<FileError>(path_, ": tensor name ", detail::quote(tensors_[twice].name),
                       " occurs twice, expected unique names");
   }
 
@@ -84,19 +84,22 @@ requires(dtype_of<T> != DType::unsupported) TensorInfo
   TensorInfo tensor{std::move(name), dtype_of<T>, std::string(info(dtype_of<T>).name),
                     std::move(shape), std::as_bytes(values)};
   if (tensor.elements() != static_cast<index_t>(values.size()))
-    fail<ShapeError>("describe_tensor: tensor ", detail::quoted(tensor.name), " has ",
-                     values.size(), " values, expected ", tensor.elements());
+    fail<ShapeError>("describe_tensor: tensor ", detail::quote(tensor.name), " has ", values.size(),
+                     " values, expected ", tensor.elements());
   return tensor;
 }
 
 /// Copies a floating-point tensor to `out`, rounding F64 to float.
-/// Dtypes: F64, F32, F16, BF16. Throws ValueError for another, ShapeError unless out has one place
-/// for each element.
+/// Dtypes: F64, F32, F16, BF16. Throws ValueError for another, ShapeError unless shape, bytes and
+/// `out` have the same number of elements.
 inline void read_f32(const TensorInfo& tensor, std::span<float> out) {
   if (static_cast<index_t>(out.size()) != tensor.elements())
-    fail<ShapeError>("read_f32: tensor ", detail::quoted(tensor.name), " has ", tensor.elements(),
+    fail<ShapeError>("read_f32: tensor ", detail::quote(tensor.name), " has ", tensor.elements(),
                      " elements, the output has ", out.size());
   const auto convert = [&]<class T>(T) {
+    if (tensor.bytes.size() != out.size() * sizeof(T))
+      fail<ShapeError>("read_f32: tensor ", detail::quote(tensor.name), " has ",
+                       tensor.bytes.size(), " bytes, its shape needs ", out.size() * sizeof(T));
     const std::byte* p = tensor.bytes.data();
     for (std::size_t i = 0; i < out.size(); ++i)
       out[i] = static_cast<float>(load<T>(p + i * sizeof(T)));
@@ -111,7 +114,7 @@ inline void read_f32(const TensorInfo& tensor, std::span<float> out) {
     case DType::bf16:
       return convert(bfloat16{});
     default:
-      fail<ValueError>("read_f32: tensor ", detail::quoted(tensor.name), " has type ",
+      fail<ValueError>("read_f32: tensor ", detail::quote(tensor.name), " has type ",
                        tensor.type_name, ", expected F64, F32, F16 or BF16");
   }
 }
@@ -123,10 +126,10 @@ template <class T>
 std::span<const T> typed_view(const TensorInfo& tensor) {
   static_assert(dtype_of<T> != DType::unsupported, "ashlar: no tensor has this element type");
   if (tensor.dtype != dtype_of<T>)
-    fail<ValueError>("typed_view: tensor ", detail::quoted(tensor.name), " has type ",
+    fail<ValueError>("typed_view: tensor ", detail::quote(tensor.name), " has type ",
                      tensor.type_name, ", expected ", info(dtype_of<T>).name);
   if (reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % alignof(T) != 0)
-    fail<ValueError>("typed_view: tensor ", detail::quoted(tensor.name), " of type ",
+    fail<ValueError>("typed_view: tensor ", detail::quote(tensor.name), " of type ",
                      tensor.type_name, " is not aligned to ", alignof(T), " bytes in its file");
   return {reinterpret_cast<const T*>(tensor.bytes.data()), tensor.bytes.size() / sizeof(T)};
 }
