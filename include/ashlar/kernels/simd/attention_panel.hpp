@@ -111,7 +111,10 @@ class QueryPanel {
     for (index_t i = 0; i < queries_; ++i) {
       SoftmaxState<float> state{total_.m[i], total_.m[panel_width + i]};
       scale[i] = finish(i, state);
-      factor[i] = state.l > 0.f ? 1.f / state.l : 0.f;
+      if (state.l > 0.f)
+        factor[i] = 1.f / state.l;
+      else
+        clear_output(i);
     }
     unpack_outputs(output_of(total_), queries_, Hv_, scale, factor, out, stride);
   }
@@ -125,6 +128,9 @@ class QueryPanel {
   void clear(State s) {
     std::fill(s.m, s.m + panel_width, -HUGE_VALF);
     std::fill(s.m + panel_width, s.m + size_of_state(), 0.f);
+  }
+  void clear_output(index_t i) {
+    for (index_t d = 0; d < Hv_; ++d) output_of(total_)[d * panel_width + i] = 0.f;
   }
   /// Queries in vector v.
   index_t valid(int v) const { return min_index(queries_ - v * lanes, lanes); }

@@ -194,17 +194,13 @@ inline void pack_queries(const float* q, index_t stride, index_t n, index_t widt
       panel[h * panel_width + i] = i < n ? q[i * stride + h] * scale : 0.f;
 }
 
-/// out[i][d] = o[d][i] * scale[i] * factor[i] + 0 for n queries; 0 where the factor is not
-/// positive.
+/// out[i][d] = o[d][i] * scale[i] * factor[i] + 0 for n queries.
 inline void unpack_outputs(float* o, index_t n, index_t width, const float* scale,
                            const float* factor, float* out, index_t stride) {
-  const Vf zero = set1(0.f);
   for (index_t d = 0; d < width; ++d)
     for (int v = 0; v < panel_vectors; ++v) {
       float* y = o + d * panel_width + v * lanes;
-      const Vf f = load(factor + v * lanes);
-      const Vf x = fma(mul(load(scale + v * lanes), load(y)), f, zero);
-      store(y, select(less(zero, f), x, zero));
+      store(y, fma(mul(load(scale + v * lanes), load(y)), load(factor + v * lanes), set1(0.f)));
     }
   for (index_t i = 0; i < n; ++i)
     for (index_t d = 0; d < width; ++d) out[i * stride + d] = o[d * panel_width + i];
