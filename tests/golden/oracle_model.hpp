@@ -67,7 +67,11 @@ inline oracle::ModelResult run_llama(const ModelCase& c) {
   block.H = c.integer("head_dim", block.D / block.N);
   block.F = c.integer("intermediate_size", 0);
   block.eps = c.number("rms_norm_eps", 1e-6);
-  const ashlar::Json& rope = c.config().at("rope_parameters");
+  const auto* parameters = c.config().find("rope_parameters");
+  if (!parameters) throw Unsupported{"the oracle reads rope_parameters only"};
+  const ashlar::Json& rope = *parameters;
+  if (c.config().find("hidden_act") && c.config().at("hidden_act").as_string() != "silu")
+    throw Unsupported{"the oracle knows Llama with silu only"};
   block.rope = oracle::rope_table(rope.at("rope_theta").as_number(), block.H, block.H,
                                   rope_scaling(c, rope));
   block.attention.causal = true;
@@ -105,6 +109,9 @@ inline oracle::ModelResult run_gpt2(const ModelCase& c) {
   block.eps = c.number("layer_norm_epsilon", 1e-5);
   block.gated = block.rotate = false;
   block.activation = oracle::gelu_tanh;
+  if (c.config().find("activation_function") &&
+      c.config().at("activation_function").as_string() != "gelu_new")
+    throw Unsupported{"the oracle knows GPT-2 with gelu_new only"};
   block.attention.causal = true;
   oracle::ModelWeights w;
   w.tokens = t("transformer.wte.weight");

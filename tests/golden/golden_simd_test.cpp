@@ -1,0 +1,12 @@
+// Golden cases on the SIMD kernels.
+#include <ashlar/simd.hpp>
+
+#include "runners.hpp"
+
+namespace golden {
+namespace {
+
+[[maybe_unused]] const bool registered = register_cases(op_runners<ashlar::backend::SimdCpu>());
+
+}  // namespace
+}  // namespace golden
