@@ -1,6 +1,9 @@
 // Entry header of the component `simd`: the backend SimdCpu (needs xsimd).
 #pragma once
 
+#include <ashlar/kernels/simd/attention.hpp>
+#include <ashlar/kernels/simd/attention_decode.hpp>
+#include <ashlar/kernels/simd/attention_naive.hpp>
 #include <ashlar/kernels/simd/elementwise.hpp>
 #include <ashlar/kernels/simd/embedding.hpp>
 #include <ashlar/kernels/simd/linear.hpp>
