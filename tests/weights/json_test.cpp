@@ -110,8 +110,8 @@ TEST(Json, RefusesMalformedTextNamingTheByte) {
       {"\"\\ude00\"", "half of a surrogate pair"},
       {"// no\n1", "byte 0: expected a value"},
   };
-  for (const auto& [text, message] : cases)
-    EXPECT_TRUE(says(error_of([&] { parse(text); }), message)) << text;
+  for (const auto& c : cases)
+    EXPECT_TRUE(says(error_of([&] { parse(c.text); }), c.message)) << c.text;
 }
 
 TEST(Json, RefusesTextThatIsNotUtf8) {
