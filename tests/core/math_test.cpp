@@ -121,12 +121,12 @@ TEST(Math, TanhIsOddAndKeepsSmallArguments) {
   }
   EXPECT_TRUE(is_zero(m::tanh(-0.0f), true));
 }
-// A product as argument must be rounded first: 1 + 2^-23 squared, times -1, is not a float.
-TEST(Math, ProductsAreRounded) {
-  using O = m::Ops<float>;
-  const volatile float source = 1 + 0x1p-12f;
-  const float x = source, square = x * x;
-  EXPECT_EQ(O::add(O::mul(x, x), -square), 0.0f);
+// (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24, which rounds to 1 + 2^-11: a fused difference is 2^-24.
+float difference(float a, float b, float c) {
+  return m::Ops<float>::sub(m::Ops<float>::mul(a, b), c);
 }
-
+TEST(Math, ProductsAreRounded) {
+  const volatile float x = 1 + 0x1p-12f;
+  EXPECT_EQ(difference(x, x, 1 + 0x1p-11f), 0.0f);
+}
 }  // namespace
