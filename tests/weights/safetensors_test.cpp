@@ -204,6 +204,13 @@ TEST_F(Safetensors, ReadsFilesAndNamesThoseItCannot) {
   EXPECT_TRUE(says(error_of([&] { SafetensorsFile{write("empty", "")}; }), "empty: is empty"));
 }
 
+TEST_F(Safetensors, RefusesAHeaderAboveTheLimitEvenIfTheFileHasIt) {
+  const std::string file = write("big", raw(std::uint64_t{100'000'001}) + "{}");
+  std::filesystem::resize_file(file, 100'000'100);  // a hole: takes no room on disk
+  EXPECT_TRUE(
+      says(error_of([&] { SafetensorsFile{file}; }), "header length 100000001 is above 100000000"));
+}
+
 TEST_F(Safetensors, NamesOtherKindsOfFile) {
   const auto message = [&](std::string_view bytes) {
     return error_of([&] { SafetensorsFile(Memory(bytes).span(), "model"); });
