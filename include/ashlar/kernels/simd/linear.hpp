@@ -2,9 +2,8 @@
 // for M = 1 and of the arithmetic for large M.
 #pragma once
 
+#include <ashlar/kernels/simd/linear_sources.hpp>
 #include <ashlar/kernels/simd/linear_tiles.hpp>
-#include <ashlar/ops/linear.hpp>
-#include <ashlar/weights/pack.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::kernels {
 namespace simd_linear {
@@ -39,35 +38,6 @@ void with_type(DType type, const F& f) {
       fail<ValueError>("linear: no kernel for weights of type ", info(type).name);
   }
 }
-
-/// Blocks of k of panels: in place, or packed into scratch memory for weights in rows.
-struct PanelSource {
-  const WeightMatrix& w;
-  index_t panel_size, block_size;  // bytes of K and of linear_block k
-
-  explicit PanelSource(const WeightMatrix& weights)
-      : w(weights),
-        panel_size(panel_bytes(weights.type(), weights.columns())),
-        block_size(panel_bytes(weights.type(), linear_block)) {}
-
-  bool packed() const { return w.layout() == WeightLayout::panels; }
-  /// Bytes of scratch that `panels` panels need.
-  index_t scratch_bytes(index_t panels) const { return packed() ? 0 : panels * block_size; }
-
-  struct Block {
-    const std::byte* data;
-    index_t distance;
-  };
-  /// Columns from k0 of `panels` panels from `first` on, `step` panels apart.
-  Block block(index_t first, index_t step, index_t panels, index_t k0, std::byte* scratch) const {
-    if (packed())
-      return {w.data() + first * panel_size + k0 / linear_block * block_size, step * panel_size};
-    for (index_t p = 0; p < panels; ++p)
-      ashlar::detail::pack_panel(w, (first + p * step) * panel_rows, k0,
-                         min_index(w.columns(), k0 + linear_block), scratch + p * block_size);
-    return {scratch, block_size};
-  }
-};
 
 /// Tasks to hand out: a few a worker to balance them, but none below some 30 microseconds.
 inline index_t task_count(double operations, double least, int workers) {
@@ -117,96 +87,104 @@ void run_row(HostContext& ctx, const float* x, const WeightMatrix& w, VectorView
   });
 }
 
-/// Rows [M, K] with any stride as tiles [M / tile_rows][K][rows of the tile].
-inline void pack_rows(const Executor& executor, MatrixView<const float> x, float* out) {
-  const index_t M = x.extent(0), K = x.extent(1);
-  const bool small = M * K < (index_t{1} << 16);
-  parallel_for(small ? Executor{} : executor, ceil_div(M, tile_rows), [&](index_t t, int) {
-    const index_t m0 = t * tile_rows, rows = min_index(tile_rows, M - m0);
-    float* to = out + m0 * K;
-    constexpr index_t step = 16;  // one cache line of each row at a time
-    for (index_t k0 = 0; k0 < K; k0 += step)
-      for (index_t m = 0; m < rows; ++m) {
-        const float* from = x.row(m0 + m);
-        for (index_t k = k0; k < min_index(K, k0 + step); ++k) to[k * rows + m] = from[k];
-      }
-  });
-}
+/// M > 1: x packed in tiles, weights of any type widened to floats a block of k at a time. A task
+/// owns some columns of y and keeps their sums in scratch memory until they are complete: rows of y
+/// a power of two apart would fall out of the caches between two blocks of k.
+template <DType Type>
+class BatchProduct {
+ public:
+  static constexpr index_t most_rows = 504;  // of x at a time: bounds the scratch memory
+  static constexpr index_t most_units = 8;   // of tile_panels a task: its sums stay in the cache
 
-/// M > 1: x packed in tiles, weights of any type widened to floats a block of k at a time.
-struct RowBlock {
-  static constexpr index_t most_rows = 504;  // bounds the scratch memory to 504 K floats
-  static constexpr index_t most_units = 8;   // of tile_panels: x is read again for each task only
+  BatchProduct(HostContext& ctx, const WeightMatrix& w, VectorView<const float> bias)
+      : ctx_(ctx), source_(w), bias_(bias) {}
 
-  const PanelSource& source;
-  VectorView<const float> bias;
-  MatrixView<float> y;
-  const float* x;  // packed
-  float* tail;     // [rows, 16]: sums of a last panel with less than 16 rows
-
-  /// Bytes a worker needs: floats of a block, and what the source takes.
-  static constexpr index_t widened = linear_block * panel_rows;
-  index_t scratch_bytes() const {
-    return tile_panels * widened * static_cast<index_t>(sizeof(float)) +
-           source.scratch_bytes(tile_panels);
-  }
-
-  /// The product with `Panels` panels from `first` on and columns from k0.
-  template <DType Type, int Panels>
-  void multiply(index_t first, index_t k0, std::byte* scratch) const {
-    const index_t N = source.w.rows(), K = source.w.columns(), n0 = first * panel_rows;
-    const index_t count = min_index(linear_block, K - k0);
-    auto* floats = reinterpret_cast<float*>(scratch);
-    const auto block =
-        source.block(first, 1, Panels, k0,
-                     scratch + tile_panels * widened * static_cast<index_t>(sizeof(float)));
-    TileInput in{floats, widened, nullptr, count};
-    if constexpr (Type == DType::f32) {
-      in.w = reinterpret_cast<const float*>(block.data);
-      in.distance = block.distance / static_cast<index_t>(sizeof(float));
-    } else {
-      for (int p = 0; p < Panels; ++p)
-        widen_panel<Type>(block.data + p * block.distance, count, floats + p * widened);
-    }
-    const bool last = k0 + count == K, whole = n0 + Panels * panel_rows <= N;
-    alignas(64) float tail_bias[panel_rows] = {};
-    TileOutput out{nullptr, whole ? y.stride(0) : panel_rows, nullptr, k0 == 0};
-    if (last && !bias.empty()) {
-      out.bias = bias.data() + n0;
-      if (!whole) {
-        for (index_t n = n0; n < N; ++n) tail_bias[n - n0] = bias(n);
-        out.bias = tail_bias;
-      }
-    }
-    for (index_t m = 0; m < y.extent(0); m += tile_rows) {
-      const index_t rows = min_index(tile_rows, y.extent(0) - m);
-      in.x = x + m * K + k0 * rows;
-      out.y = whole ? y.row(m) + n0 : tail + m * panel_rows;
-      tiles<Panels>[static_cast<std::size_t>(rows - 1)](in, out);
-    }
-    if (last && !whole)
-      for (index_t m = 0; m < y.extent(0); ++m)
-        for (index_t n = n0; n < N; ++n) y(m, n) = tail[m * panel_rows + n - n0];
-  }
-
-  template <DType Type>
-  void run(const Executor& executor, std::byte* scratch) const {
-    const index_t N = source.w.rows(), K = source.w.columns();
-    const index_t groups = N / panel_rows / tile_panels;
-    const index_t units = groups + ceil_div(N, panel_rows) - groups * tile_panels;
+  void run(MatrixView<const float> x, MatrixView<float> y) const {
+    const index_t M = x.extent(0), N = y.extent(1), K = x.extent(1);
+    const index_t pairs = N / panel_rows / tile_panels;
+    const index_t units = pairs + ceil_div(N, panel_rows) - pairs * tile_panels;
     const double products = static_cast<double>(y.size()) * static_cast<double>(K);
-    const index_t wanted = task_count(products, 1 << 20, executor.workers);
+    const index_t wanted = task_count(products, 1 << 20, ctx_.workers());
     const index_t tasks = min_index(units, max_index(wanted, ceil_div(units, most_units)));
-    const index_t own = scratch_bytes();
-    parallel_for(executor, tasks, [&](index_t task, int worker) {
-      for (index_t k0 = 0; k0 < K; k0 += linear_block)
-        for (index_t u = units * task / tasks; u < units * (task + 1) / tasks; ++u)
-          if (u < groups)
-            multiply<Type, tile_panels>(u * tile_panels, k0, scratch + worker * own);
+
+    Scratch::Frame frame(ctx_.scratch());
+    float* packed = frame.get<float>(M * K);
+    const index_t unit_sums = M * tile_panels * panel_rows;
+    const index_t own_floats = tile_panels * widened + ceil_div(units, tasks) * unit_sums;
+    float* floats = frame.get<float>(own_floats * ctx_.workers());
+    const index_t own_bytes = source_.scratch_bytes(tile_panels);
+    std::byte* bytes = frame.get<std::byte>(own_bytes * ctx_.workers());
+
+    pack_tiles(ctx_.executor(), x, packed);
+    parallel_for(ctx_.executor(), tasks, [&](index_t task, int worker) {
+      const Workspace own{packed, floats + worker * own_floats, bytes + worker * own_bytes};
+      const index_t begin = units * task / tasks, end = units * (task + 1) / tasks;
+      const auto each_unit = [&](const auto& f) {
+        float* sum = own.widened + tile_panels * widened;
+        for (index_t u = begin; u < end; ++u, sum += unit_sums)
+          if (u < pairs)
+            f.template operator()<tile_panels>(u * tile_panels, sum);
           else
-            multiply<Type, 1>(u - groups + groups * tile_panels, k0, scratch + worker * own);
+            f.template operator()<1>(u - pairs + pairs * tile_panels, sum);
+      };
+      for (index_t k0 = 0; k0 < K; k0 += linear_block)
+        each_unit([&]<int Panels>(index_t first, float* sum) {
+          multiply<Panels>(own, first, k0, M, sum);
+        });
+      each_unit([&]<int Panels>(index_t first, const float* sum) {
+        write(first * panel_rows, Panels * panel_rows, sum, y);
+      });
     });
   }
+
+ private:
+  static constexpr index_t widened = linear_block * panel_rows;  // floats of a block of a panel
+
+  struct Workspace {
+    const float* x;     // packed
+    float* widened;     // [tile_panels][256][16]
+    std::byte* source;  // what PanelSource takes
+  };
+
+  /// sum[M][Panels * 16] (+)= the product of one block of k and panels from `first` on.
+  template <int Panels>
+  void multiply(const Workspace& own, index_t first, index_t k0, index_t M, float* sum) const {
+    const index_t K = source_.w.columns(), count = min_index(linear_block, K - k0);
+    const auto block = source_.block(first, 1, Panels, k0, own.source);
+    Tile tile{own.widened, widened, nullptr, count, nullptr, k0 == 0};
+    if constexpr (Type == DType::f32) {
+      tile.w = reinterpret_cast<const float*>(block.data);
+      tile.distance = block.distance / static_cast<index_t>(sizeof(float));
+    } else {
+      for (int p = 0; p < Panels; ++p)
+        widen_panel<Type>(block.data + p * block.distance, count, own.widened + p * widened);
+    }
+    for (index_t m = 0; m < M; m += tile_rows) {
+      const index_t rows = min_index(tile_rows, M - m);
+      tile.x = own.x + m * K + k0 * rows;
+      tile.sum = sum + m * Panels * panel_rows;
+      tiles<Panels>[static_cast<std::size_t>(rows - 1)](tile);
+    }
+  }
+
+  /// y[:, n0 ...] = sum + bias.
+  void write(index_t n0, index_t width, const float* sum, MatrixView<float> y) const {
+    const index_t count = min_index(width, y.extent(1) - n0);
+    const float* bias = bias_.empty() ? nullptr : bias_.data() + n0;
+    for (index_t m = 0; m < y.extent(0); ++m, sum += width) {
+      float* to = y.row(m) + n0;
+      index_t n = 0;
+      for (; n + simd::lanes <= count; n += simd::lanes) {
+        const Vf v = simd::load(sum + n);
+        simd::store(to + n, bias ? simd::add(v, simd::load(bias + n)) : v);
+      }
+      for (; n < count; ++n) to[n] = bias ? sum[n] + bias[n] : sum[n];
+    }
+  }
+
+  HostContext& ctx_;
+  PanelSource source_;
+  VectorView<const float> bias_;
 };
 
 }  // namespace simd_linear
@@ -219,25 +197,15 @@ struct LinearKernel<backend::SimdCpu> : LinearKernel<backend::ScalarCpu> {
   static void run(HostContext& ctx, MatrixView<const float> x, const WeightMatrix& w,
                   VectorView<const float> bias, MatrixView<float> y) {
     using namespace simd_linear;
-    const index_t M = x.extent(0), K = w.columns();
-    if (K == 0) return run<float>(ctx, x, w, bias, y);
-    if (M == 1)
-      return with_type(w.type(),
-                       [&]<DType Type>() { run_row<Type>(ctx, x.data(), w, bias, y.data()); });
-    const PanelSource source(w);
-    const index_t most = min_index(M, RowBlock::most_rows);
-    Scratch::Frame frame(ctx.scratch());
-    RowBlock block{source, bias, y, nullptr, nullptr};
-    float* packed = frame.get<float>(most * K);
-    block.x = packed;
-    block.tail = frame.get<float>(most * panel_rows);
-    std::byte* scratch = frame.get<std::byte>(block.scratch_bytes() * ctx.workers());
-    for (index_t m = 0; m < M; m += most) {
-      const index_t end = min_index(M, m + most);
-      pack_rows(ctx.executor(), x.slice(0, m, end), packed);
-      block.y = y.slice(0, m, end);
-      with_type(w.type(), [&]<DType Type>() { block.run<Type>(ctx.executor(), scratch); });
-    }
+    if (w.columns() == 0) return run<float>(ctx, x, w, bias, y);
+    with_type(w.type(), [&]<DType Type>() {
+      const index_t M = x.extent(0);
+      if (M == 1) return run_row<Type>(ctx, x.data(), w, bias, y.data());
+      const BatchProduct<Type> product(ctx, w, bias);
+      constexpr index_t step = BatchProduct<Type>::most_rows;
+      for (index_t m = 0; m < M; m += step)
+        product.run(x.slice(0, m, min_index(M, m + step)), y.slice(0, m, min_index(M, m + step)));
+    });
   }
 };
 

@@ -65,23 +65,20 @@ ASHLAR_NOINLINE void widen_panel(const std::byte* panel, index_t count, float* o
   walk<Type, 1>(panel, 0, count, StoreWeights<panel_vectors>{out});
 }
 
-/// What a tile works on: `count` k of its panels as floats [count][16], `distance` floats apart,
-/// and its rows of x as [count][Rows].
-struct TileInput {
+/// A tile: `count` k of its panels as floats [count][16], `distance` floats apart; its rows of x as
+/// [count][Rows]; its sums [Rows][Panels * 16], which are set by the first block of k and grow by
+/// the others.
+struct Tile {
   const float* w;
   index_t distance;
   const float* x;
   index_t count;
-};
-struct TileOutput {
-  float* y;
-  index_t stride;
-  const float* bias;  // added after the last block of k, else null
-  bool first;         // block of k: y has no sum yet
+  float* sum;
+  bool first;
 };
 
 template <int Rows, int Panels>
-ASHLAR_NOINLINE void multiply_tile(const TileInput& in, const TileOutput& out) {
+ASHLAR_NOINLINE void multiply_tile(const Tile& tile) {
   constexpr int vectors = Panels * panel_vectors;
   Vf sum[Rows][vectors];
   ASHLAR_UNROLL
@@ -89,9 +86,9 @@ ASHLAR_NOINLINE void multiply_tile(const TileInput& in, const TileOutput& out) {
     ASHLAR_UNROLL
     for (int i = 0; i < vectors; ++i) sum[m][i] = simd::set1(0.f);
   }
-  const float *w = in.w, *x = in.x;
-  const index_t distance = in.distance;
-  for (index_t k = 0; k < in.count; ++k, w += panel_rows, x += Rows) {
+  const float *w = tile.w, *x = tile.x;
+  const index_t distance = tile.distance;
+  for (index_t k = 0; k < tile.count; ++k, w += panel_rows, x += Rows) {
     Vf b[vectors];
     ASHLAR_UNROLL
     for (int i = 0; i < vectors; ++i)
@@ -108,10 +105,8 @@ ASHLAR_NOINLINE void multiply_tile(const TileInput& in, const TileOutput& out) {
   for (int m = 0; m < Rows; ++m) {
     ASHLAR_UNROLL
     for (int i = 0; i < vectors; ++i) {
-      float* y = out.y + m * out.stride + i * simd::lanes;
-      Vf v = out.first ? sum[m][i] : simd::add(simd::load(y), sum[m][i]);
-      if (out.bias) v = simd::add(v, simd::load(out.bias + i * simd::lanes));
-      simd::store(y, v);
+      float* to = tile.sum + (m * vectors + i) * simd::lanes;
+      simd::store(to, tile.first ? sum[m][i] : simd::add(simd::load(to), sum[m][i]));
     }
   }
 }
@@ -119,8 +114,7 @@ ASHLAR_NOINLINE void multiply_tile(const TileInput& in, const TileOutput& out) {
 /// tiles<Panels>[rows - 1] for 1 <= rows <= tile_rows.
 template <int Panels>
 inline constexpr auto tiles = []<int... R>(std::integer_sequence<int, R...>) {
-  using Tile = void (*)(const TileInput&, const TileOutput&);
-  return std::array<Tile, tile_rows>{&multiply_tile<R + 1, Panels>...};
+  return std::array<void (*)(const Tile&), tile_rows>{&multiply_tile<R + 1, Panels>...};
 }
 (std::make_integer_sequence<int, tile_rows>{});
 
