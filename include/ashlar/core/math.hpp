@@ -118,10 +118,10 @@ ASHLAR_HD ASHLAR_INLINE Exponential<V> exponential(V x, V high, V low) {
 template <class V>
 ASHLAR_HD ASHLAR_INLINE V gate(V x, V w, Exponential<V> e) {
   using O = Ops<V>;
-  const V small = O::set1(0x1p-8f);
+  const V shrink = O::set1(0x1p-8f);
   const V power = O::scale2(O::set1(1.0f), O::sub(e.shifted, O::set1(8.0f)));
-  const V divisor = O::fma(O::add(e.q, O::set1(1.0f)), power, small);
-  const V y = O::mul(O::div(x, divisor), small);
+  const V divisor = O::fma(O::add(e.q, O::set1(1.0f)), power, shrink);
+  const V y = O::mul(O::div(x, divisor), shrink);
   return O::select(O::less(O::set1(32.0f), w), x,
                    O::select(O::less(w, O::set1(-93.5f)), O::set1(-0.0f), y));
 }
@@ -134,7 +134,7 @@ inline constexpr bool is_double = std::is_same_v<V, double>;
 }  // namespace detail
 
 /// 2^x for x <= 0, the exponential of attention: below -126 it is +0, so that no weight is ever
-/// denormal and a hidden key (x = -inf) counts for nothing. NaN stays NaN. Worst error 2.0 ulp.
+/// denormal and a hidden key (x = -inf) counts for nothing. NaN stays NaN. Worst error 2.04 ulp.
 /// The polynomial is part of the order of accumulation: other coefficients, other results.
 template <class V>
 ASHLAR_HD ASHLAR_INLINE V exp2_nonpositive(V x) {
@@ -151,7 +151,7 @@ ASHLAR_HD ASHLAR_INLINE V exp2_nonpositive(V x) {
   }
 }
 
-/// e^x over the whole range of float, denormal results included. Worst error 1.0 ulp.
+/// e^x over the whole range of float, denormal results included. Worst error 1.05 ulp.
 template <class V>
 ASHLAR_HD ASHLAR_INLINE V exp(V x) {
   if constexpr (detail::is_double<V>) {
@@ -169,7 +169,7 @@ ASHLAR_HD ASHLAR_INLINE V exp(V x) {
   }
 }
 
-/// 1 / (1 + e^-x). Results below 2^-126 are +0. Worst error 2.5 ulp.
+/// 1 / (1 + e^-x). Results below 2^-126 are +0. Worst error 2.49 ulp.
 template <class V>
 ASHLAR_HD ASHLAR_INLINE V sigmoid(V x) {
   if constexpr (detail::is_double<V>) {
@@ -185,7 +185,7 @@ ASHLAR_HD ASHLAR_INLINE V sigmoid(V x) {
 }
 
 /// tanh x = -m / (2 + m) with m = e^(-2|x|) - 1, which is exact to the last digits near 0 and
-/// cannot overflow. Worst error 2.5 ulp.
+/// cannot overflow. Worst error 2.50 ulp.
 template <class V>
 ASHLAR_HD ASHLAR_INLINE V tanh(V x) {
   if constexpr (detail::is_double<V>) {
@@ -202,7 +202,7 @@ ASHLAR_HD ASHLAR_INLINE V tanh(V x) {
 }
 
 /// SiLU, x / (1 + e^-x). -0 at -inf, +inf at +inf; below -93.5 (a denormal result) -0.
-/// Worst error 2.5 ulp.
+/// Worst error 2.41 ulp.
 template <class V>
 ASHLAR_HD ASHLAR_INLINE V silu(V x) {
   if constexpr (detail::is_double<V>) {
