@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/backend/scalar.hpp>
+#include <cmath>
 #include <vector>
 
 namespace ashlar::inline ASHLAR_ABI {
