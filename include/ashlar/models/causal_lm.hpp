@@ -1,0 +1,161 @@
+// CausalLm: embeddings, a stack of blocks, a final norm and a head over the vocabulary.
+#pragma once
+
+#include <ashlar/nn/block.hpp>
+#include <ashlar/ops/embedding.hpp>
+#include <ashlar/ops/linear.hpp>
+#include <string>
+#include <vector>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Looks at the stream that enters each layer: observer(layer, x [B T, D]).
+struct NoObserver {
+  template <class T>
+  void operator()(index_t, MatrixView<const T>) const {}
+};
+
+/// A decoder-only language model of a spec's blocks.
+template <BlockSpec Spec>
+struct CausalLm {
+  using Block = DecoderBlock<Spec>;
+  using Norm = typename Spec::Norm;
+  using InputPosition = typename Spec::InputPosition;
+
+  struct Config {
+    index_t vocabulary = 0, d_model = 0;
+    index_t context_length = 0;  // positions that the model was made for; 0: no limit
+    index_t registers = 0;       // learned tokens without position in front of every sequence
+    bool tied_head = false;      // the head is the embedding table
+    bool head_bias = false;
+    typename InputPosition::Config position{};
+    typename Norm::Config final_norm{};
+    std::vector<typename Block::Config> layers;
+  };
+  struct Weights {
+    WeightMatrix embedding, head;
+    VectorView<const float> head_bias;
+    WeightMatrix registers;
+    typename InputPosition::Weights position;
+    typename Norm::Weights final_norm;
+    std::vector<typename Block::Weights> layers;
+  };
+  /// What one batch of sequences has seen so far.
+  class State {
+   public:
+    State(const Config& c, index_t batch, index_t capacity)
+        : batch_size_(batch), capacity_(capacity) {
+      if (batch < 1 || capacity < 0)
+        fail<ValueError>("CausalLm: state for ", batch, " sequences of ", capacity, " tokens");
+      if (c.context_length != 0 && capacity > c.context_length)
+        fail<ValueError>("CausalLm: capacity of ", capacity,
+                         " tokens is beyond the model's context of ", c.context_length);
+      for (const auto& layer : c.layers)
+        layers_.push_back(Block::make_state(layer, batch, capacity + c.registers));
+    }
+    index_t batch() const { return batch_size_; }
+    index_t capacity() const { return capacity_; }
+    index_t length() const { return length_; }
+    /// Forgets all tokens from position `length` on.
+    void truncate(index_t length, const Config& c) {
+      length_ = min_index(length_, length);
+      for (auto& layer : layers_) layer.truncate(length_ == 0 ? 0 : length_ + c.registers);
+    }
+
+   private:
+    friend CausalLm;
+    index_t batch_size_, capacity_, length_ = 0;
+    TokenBatch tokens_;
+    std::vector<typename Block::State> layers_;
+  };
+
+  /// Names every weight: f(name, view, extents).
+  static void visit(Weights& w, const Config& c, auto&& f) {
+    f("embedding", w.embedding, {c.vocabulary, c.d_model});
+    InputPosition::visit(w.position, c.position, c.d_model, prefixed("position.", f));
+    if (c.registers) f("registers", w.registers, {c.registers, c.d_model});
+    w.layers.resize(c.layers.size());
+    for (std::size_t i = 0; i < c.layers.size(); ++i)
+      Block::visit(w.layers[i], c.layers[i], prefixed("layers." + std::to_string(i) + ".", f));
+    Norm::visit(w.final_norm, c.final_norm, c.d_model, prefixed("final_norm.", f));
+    if (!c.tied_head) f("head", w.head, {c.vocabulary, c.d_model});
+    if (c.head_bias) f("head_bias", w.head_bias, {c.vocabulary});
+  }
+
+  /// Runs T tokens of each sequence after those that the state holds.
+  ///
+  /// Shapes   tokens [B, T], hidden [B T, D]: the stream after the final norm, what the head
+  /// multiplies Throws   ShapeError; ValueError for a token outside the vocabulary or too many
+  /// tokens, before the
+  ///          state changes
+  template <Backend B, class Observer = NoObserver, Element T = float>
+  static void forward(Context<B>& ctx, const Config& c, const Weights& w, State& state,
+                      MatrixView<const std::int32_t> tokens, MatrixView<T> hidden,
+                      Observer&& observer = {}) {
+    const index_t batch = tokens.extent(0), count = tokens.extent(1), first = state.length_;
+    expect_shape("CausalLm", "tokens", tokens, {state.batch_size_, count});
+    expect_shape("CausalLm", "hidden", hidden, {batch * count, c.d_model});
+    if (count > state.capacity_ - first)
+      fail<ValueError>("CausalLm: ", count, " tokens after ", first, " do not fit the capacity of ",
+                       state.capacity_);
+    check_tokens(c, tokens);
+    if (count == 0) return;
+
+    // Registers stand in front of the first tokens; nothing rotates or counts them.
+    const index_t registers = first == 0 ? c.registers : 0, rows = registers + count;
+    TokenBatch& step = state.tokens_;
+    step.reset(batch, rows);
+    for (index_t m = 0; m < step.rows(); ++m)
+      step.positions()(m) = max_index(first + m % rows - registers, 0);
+
+    Scratch::Frame frame(ctx.scratch());
+    const auto x = frame.tensor<T, 2>({batch * rows, c.d_model});
+    embed(ctx, w, tokens, registers, x);
+    InputPosition::template apply<B, T>(ctx, c.position, w.position, step, x);
+    for (std::size_t i = 0; i < c.layers.size(); ++i) {
+      observer(static_cast<index_t>(i), MatrixView<const T>(x));
+      Block::forward(ctx, c.layers[i], w.layers[i], step, &state.layers_[i], x);
+    }
+    for (index_t b = 0; b < batch; ++b) {
+      const auto kept = x.slice(0, b * rows + registers, (b + 1) * rows);
+      Norm::template apply<B, T>(ctx, c.final_norm, w.final_norm, MatrixView<const T>(kept),
+                                 hidden.slice(0, b * count, (b + 1) * count));
+    }
+    state.length_ += count;
+  }
+
+  /// Logits of rows of `hidden`.
+  /// Shapes   hidden [M, D], logits [M, V]
+  template <Backend B, Element T>
+  static void head(Context<B>& ctx, const Config& c, const Weights& w, MatrixView<const T> hidden,
+                   std::type_identity_t<MatrixView<T>> logits) {
+    linear(ctx, hidden, c.tied_head ? w.embedding : w.head, w.head_bias, logits);
+  }
+
+ private:
+  static void check_tokens(const Config& c, MatrixView<const std::int32_t> tokens) {
+    for (index_t b = 0; b < tokens.extent(0); ++b)
+      for (index_t t = 0; t < tokens.extent(1); ++t)
+        if (const index_t id = tokens(b, t); id < 0 || id >= c.vocabulary)
+          fail<ValueError>("CausalLm: token ", t, " of sequence ", b, " is ", id,
+                           ", expected 0 to ", c.vocabulary - 1);
+  }
+  template <Backend B, Element T>
+  static void embed(Context<B>& ctx, const Weights& w, MatrixView<const std::int32_t> tokens,
+                    index_t registers, MatrixView<T> x) {
+    Scratch::Frame frame(ctx.scratch());
+    std::int32_t* ids = frame.get<std::int32_t>(max_index(registers, tokens.extent(1)));
+    const index_t rows = registers + tokens.extent(1);
+    for (index_t b = 0; b < tokens.extent(0); ++b) {
+      if (registers > 0) {
+        for (index_t i = 0; i < registers; ++i) ids[i] = static_cast<std::int32_t>(i);
+        embedding(ctx, VectorView<const std::int32_t>(ids, {registers}), w.registers,
+                  x.slice(0, b * rows, b * rows + registers));
+      }
+      embedding(ctx, VectorView<const std::int32_t>(tokens.at(b)), w.embedding,
+                x.slice(0, b * rows + registers, (b + 1) * rows));
+    }
+  }
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

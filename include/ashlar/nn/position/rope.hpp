@@ -1,0 +1,24 @@
+// Rope: rotary positions on queries and keys.
+#pragma once
+
+#include <ashlar/nn/policy.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Source: Su et al. 2021, RoFormer. The first `rule.width` elements of a head turn; width 0 leaves
+/// all as they are (NoPE layers). Scaling rules extend RopeRule. Shapes   x [M, heads, H]
+struct Rope {
+  struct Config {
+    RopeRule rule{};
+    RopePairing pairing = RopePairing::half_split;
+  };
+  template <Backend B, Element T>
+  static void apply(Context<B>& ctx, const Config& c, const TokenBatch& batch, TensorView<T, 3> x) {
+    if (c.rule.width == 0) return;
+    const auto table = batch.tables().get<accumulator_t<T>>(c.rule, batch.positions());
+    rope(ctx, table, c.pairing, x);
+  }
+};
+static_assert(PositionPolicy<Rope>);
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,80 @@
+// Serial wiring: the mixer, then the feed-forward, each a sublayer around the residual stream.
+#pragma once
+
+#include <ashlar/nn/norm/none.hpp>
+#include <ashlar/nn/policy.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// One sublayer, in which every norm may be NoNorm and then costs nothing:
+///   h = pre(x);  y = f(h);  y = branch(y);  x = x + scale ⊙ y;  x = stream(x)
+template <NormPolicy Pre, NormPolicy Branch, NormPolicy Stream, ResidualPolicy Residual>
+struct Sublayer {
+  struct Weights {
+    typename Pre::Weights pre;
+    typename Branch::Weights branch;
+    typename Stream::Weights stream;
+    typename Residual::Weights residual;
+  };
+  template <class NormConfig>
+  static void visit(Weights& w, const NormConfig& c, index_t width, auto&& f) {
+    if constexpr (has<Pre>) Pre::visit(w.pre, c, width, prefixed("norm.", f));
+    if constexpr (has<Branch>) Branch::visit(w.branch, c, width, prefixed("branch_norm.", f));
+    if constexpr (has<Stream>) Stream::visit(w.stream, c, width, prefixed("stream_norm.", f));
+    Residual::visit(w.residual, width, prefixed("residual.", f));
+  }
+  /// f(h, y) computes the branch y [M, D] of h [M, D].
+  template <Backend B, Element T, class NormConfig, class F>
+  static void apply(Context<B>& ctx, const NormConfig& c, const Weights& w, MatrixView<T> x,
+                    F&& f) {
+    Scratch::Frame frame(ctx.scratch());
+    const auto y = frame.tensor<T, 2>({x.extent(0), x.extent(1)});
+    if constexpr (has<Pre>) {
+      const auto h = frame.tensor<T, 2>({x.extent(0), x.extent(1)});
+      Pre::template apply<B, T>(ctx, c, w.pre, MatrixView<const T>(x), h);
+      f(MatrixView<const T>(h), y);
+    } else {
+      f(MatrixView<const T>(x), y);
+    }
+    if constexpr (has<Branch>)
+      Branch::template apply<B, T>(ctx, c, w.branch, MatrixView<const T>(y), y);
+    Residual::template apply<B, T>(ctx, w.residual, MatrixView<const T>(y), x);
+    if constexpr (has<Stream>)
+      Stream::template apply<B, T>(ctx, c, w.stream, MatrixView<const T>(x), x);
+  }
+
+ private:
+  template <class N>
+  static constexpr bool has = !std::is_same_v<N, NoNorm>;
+};
+
+/// Two sublayers in a row. The three parameters say where the spec's norm stands.
+template <bool Pre, bool Branch, bool Stream>
+struct SerialWiring {
+  template <class Spec>
+  class Block {
+    template <bool On>
+    using NormIf = std::conditional_t<On, typename Spec::Norm, NoNorm>;
+    using Step = Sublayer<NormIf<Pre>, NormIf<Branch>, NormIf<Stream>, typename Spec::Residual>;
+
+   public:
+    struct Weights {
+      typename Step::Weights mixer, ffn;
+    };
+    static void visit(Weights& w, const typename Spec::Norm::Config& c, index_t width, auto&& f) {
+      Step::visit(w.mixer, c, width, prefixed("mixer_", f));
+      Step::visit(w.ffn, c, width, prefixed("ffn_", f));
+    }
+    template <Backend B, Element T, class Mixer, class Ffn>
+    static void apply(Context<B>& ctx, const typename Spec::Norm::Config& c, const Weights& w,
+                      MatrixView<T> x, Mixer&& mixer, Ffn&& ffn) {
+      Step::template apply<B, T>(ctx, c, w.mixer, x, mixer);
+      Step::template apply<B, T>(ctx, c, w.ffn, x, ffn);
+    }
+  };
+};
+
+/// x = x + f(norm(x)): GPT-2, Llama and most of what came after. Source: Xiong et al. 2020.
+struct PreNorm : SerialWiring<true, false, false> {};
+
+}  // namespace ashlar::inline ASHLAR_ABI

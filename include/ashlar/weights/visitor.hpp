@@ -1,0 +1,20 @@
+// Helpers for visitors of weights: f(name, view, extents).
+#pragma once
+
+#include <ashlar/core/types.hpp>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// A visitor that puts a prefix before every name and hands on to f.
+template <class F>
+auto prefixed(std::string prefix, F& f) {
+  return [prefix = std::move(prefix), &f](std::string_view name, auto& view,
+                                          std::initializer_list<index_t> extents) {
+    f(prefix + std::string(name), view, extents);
+  };
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI
