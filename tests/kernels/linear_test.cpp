@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ashlar/eigen.hpp>
 #include <ashlar/simd.hpp>
 #include <thread>
 
@@ -151,8 +152,33 @@ TEST_P(Linear, IsNearTheProductInDouble) {
   const auto expected = oracle::linear(wide_x, wide_w, M, K, N, {bias.begin(), bias.end()});
   auto budget = oracle::linear_magnitude(wide_x, wide_w, M, K, N);
   for (double& b : budget) b = b * 4e-7 + 1e-6;
-  const auto got = product<backend::SimdCpu>(x, M, w.panels(), bias);
-  EXPECT_TRUE(support::all_within(got, expected, budget));
+  EXPECT_TRUE(
+      support::all_within(product<backend::ScalarCpu>(x, M, w.rows(), bias), expected, budget));
+  EXPECT_TRUE(
+      support::all_within(product<backend::SimdCpu>(x, M, w.panels(), bias), expected, budget));
+  EXPECT_TRUE(
+      support::all_within(product<backend::EigenCpu>(x, M, w.panels(), bias, 2), expected, budget));
+  EXPECT_TRUE(
+      support::all_within(product<backend::EigenCpu>(x, M, w.rows(), bias), expected, budget));
+}
+
+TEST_P(Linear, EigenTakesAnyShape) {
+  const DType type = GetParam();
+  const index_t unit = info(type).elements;
+  for (const index_t K : {1, 33, 256, 768})
+    for (const index_t N : {1, 17, 128, 300})
+      for (const index_t M : {1, 2, 13}) {
+        if (K % unit) continue;
+        const Weights w(type, N, K);
+        const auto x = random_x(M, K);
+        const auto expected = product<backend::ScalarCpu>(x, M, w.rows(), {});
+        const oracle::Vec wide_x(x.begin(), x.end()), wide_w = w.values();
+        auto budget = oracle::linear_magnitude(wide_x, wide_w, M, K, N);
+        for (double& b : budget) b = b * 4e-7 + 1e-6;
+        ASSERT_TRUE(support::all_within(product<backend::EigenCpu>(x, M, w.panels(), {}, 3),
+                                        expected, budget))
+            << "N " << N << ", K " << K << ", M " << M;
+      }
 }
 
 TEST_P(Linear, RowsDoNotDependOnTheBatch) {

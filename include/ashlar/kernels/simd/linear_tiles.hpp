@@ -53,16 +53,18 @@ ASHLAR_NOINLINE void multiply_row(const std::byte* panel, index_t distance, cons
 template <int Vectors>
 struct StoreWeights {
   float* out;
+  index_t stride;
   ASHLAR_INLINE void operator()(index_t k, const Vf* w) const {
     ASHLAR_UNROLL
-    for (int i = 0; i < Vectors; ++i) simd::store(out + k * panel_rows + i * simd::lanes, w[i]);
+    for (int i = 0; i < Vectors; ++i) simd::store(out + k * stride + i * simd::lanes, w[i]);
   }
 };
 
-/// `count` k of a panel as floats [count][16].
+/// `count` k of a panel as floats [count][16], `stride` floats from k to k.
 template <DType Type>
-ASHLAR_NOINLINE void widen_panel(const std::byte* panel, index_t count, float* out) {
-  walk<Type, 1>(panel, 0, count, StoreWeights<panel_vectors>{out});
+ASHLAR_NOINLINE void widen_panel(const std::byte* panel, index_t count, float* out,
+                                 index_t stride = panel_rows) {
+  walk<Type, 1>(panel, 0, count, StoreWeights<panel_vectors>{out, stride});
 }
 
 /// A tile: `count` k of its panels as floats [count][16], `distance` floats apart; its rows of x as
