@@ -1,8 +1,10 @@
-// What the tests of row ops share: matrices in strided memory with NaN in the gaps, threads.
+// What the tests of row ops share: backends, matrices in strided memory with NaN in the gaps,
+// threads.
 #pragma once
 
-#include <ashlar/backend/parallel.hpp>
-#include <ashlar/core/view.hpp>
+#include <gtest/gtest.h>
+
+#include <ashlar/simd.hpp>
 #include <span>
 #include <string>
 #include <thread>
@@ -18,6 +20,23 @@ namespace rows {
 using namespace ashlar;
 using Floats = std::vector<float>;
 using oracle::Vec;
+
+/// A test of an op that runs on every backend whose row ops are its own.
+template <class B>
+struct Op : testing::Test {
+  Context<B> ctx;
+};
+using Backends = testing::Types<backend::ScalarCpu, backend::SimdCpu>;
+
+/// Largest relative error of rounding to T.
+template <class T>
+inline constexpr double rounding = std::is_same_v<T, double>     ? 0x1p-53
+                                   : std::is_same_v<T, float>    ? 0x1p-24
+                                   : std::is_same_v<T, bfloat16> ? 0x1p-8
+                                                                 : 0x1p-11;
+/// Widths with every kind of tail.
+inline constexpr index_t widths[] = {1,  2,  3,  7,   15,  16,  17,  31,  33,
+                                     63, 64, 65, 127, 128, 255, 576, 1000};
 
 /// Workers as threads of the test itself, made for each call.
 inline Executor threads(int workers) {
