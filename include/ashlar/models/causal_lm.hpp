@@ -9,7 +9,8 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// Looks at the stream that enters each layer: observer(layer, x [B T, D]).
+/// Looks at the stream that enters each layer: observer(layer, x [B T, D]). In the call that begins
+/// a sequence its registers are in front of every sequence's tokens.
 struct NoObserver {
   template <class T>
   void operator()(index_t, MatrixView<const T>) const {}
@@ -44,28 +45,32 @@ struct CausalLm {
   class State {
    public:
     State(const Config& c, index_t batch, index_t capacity)
-        : batch_size_(batch), capacity_(capacity) {
+        : batch_size_(batch), capacity_(capacity), registers_(c.registers) {
       if (batch < 1 || capacity < 0)
         fail<ValueError>("CausalLm: state for ", batch, " sequences of ", capacity, " tokens");
       if (c.context_length != 0 && capacity > c.context_length)
         fail<ValueError>("CausalLm: capacity of ", capacity,
                          " tokens is beyond the model's context of ", c.context_length);
       for (const auto& layer : c.layers)
-        layers_.push_back(Block::make_state(layer, batch, capacity + c.registers));
+        layers_.push_back(Block::make_state(layer, batch, capacity + registers_));
     }
     index_t batch() const { return batch_size_; }
     index_t capacity() const { return capacity_; }
     index_t length() const { return length_; }
     /// Forgets all tokens from position `length` on.
-    void truncate(index_t length, const Config& c) {
+    void truncate(index_t length) {
+      if (length < 0) fail<ValueError>("CausalLm: length is ", length, ", expected at least 0");
       length_ = min_index(length_, length);
-      for (auto& layer : layers_) layer.truncate(length_ == 0 ? 0 : length_ + c.registers);
+      for (auto& layer : layers_) layer.truncate(rows());
     }
 
    private:
     friend CausalLm;
-    index_t batch_size_, capacity_, length_ = 0;
-    TokenBatch tokens_;
+    /// What every layer holds of a sequence: its tokens, and the registers in front of the first.
+    index_t rows() const { return length_ == 0 ? 0 : registers_ + length_; }
+
+    index_t batch_size_, capacity_, registers_, length_ = 0;
+    TokenBatch tokens_, inputs_;  // rows of the layers, and of one sequence's embeddings
     std::vector<typename Block::State> layers_;
   };
 
@@ -84,10 +89,10 @@ struct CausalLm {
 
   /// Runs T tokens of each sequence after those that the state holds.
   ///
-  /// Shapes   tokens [B, T], hidden [B T, D]: the stream after the final norm, what the head
-  /// multiplies Throws   ShapeError; ValueError for a token outside the vocabulary or too many
-  /// tokens, before the
-  ///          state changes
+  /// Shapes   tokens [B, T], hidden [B T, D]: the stream after the final norm, which the head takes
+  /// Throws   ShapeError; ValueError for a token outside the vocabulary or more tokens than fit.
+  /// The
+  ///          state then is as before
   template <Backend B, class Observer = NoObserver, Element T = float>
   static void forward(Context<B>& ctx, const Config& c, const Weights& w, State& state,
                       MatrixView<const std::int32_t> tokens, MatrixView<T> hidden,
@@ -99,6 +104,9 @@ struct CausalLm {
       fail<ValueError>("CausalLm: ", count, " tokens after ", first, " do not fit the capacity of ",
                        state.capacity_);
     check_tokens(c, tokens);
+    if (w.layers.size() != c.layers.size() || state.layers_.size() != c.layers.size())
+      fail<ShapeError>("CausalLm: weights of ", w.layers.size(), " layers and a state of ",
+                       state.layers_.size(), ", expected ", c.layers.size());
     if (count == 0) return;
 
     // Registers stand in front of the first tokens; nothing rotates or counts them.
@@ -110,18 +118,19 @@ struct CausalLm {
 
     Scratch::Frame frame(ctx.scratch());
     const auto x = frame.tensor<T, 2>({batch * rows, c.d_model});
-    embed(ctx, w, tokens, registers, x);
-    InputPosition::template apply<B, T>(ctx, c.position, w.position, step, x);
+    state.inputs_.reset(1, count, first);
+    embed(ctx, c, w, tokens, state.inputs_, registers, x);
+    Unfinished unfinished{state};
     for (std::size_t i = 0; i < c.layers.size(); ++i) {
       observer(static_cast<index_t>(i), MatrixView<const T>(x));
       Block::forward(ctx, c.layers[i], w.layers[i], step, &state.layers_[i], x);
     }
     for (index_t b = 0; b < batch; ++b) {
       const auto kept = x.slice(0, b * rows + registers, (b + 1) * rows);
-      Norm::template apply<B, T>(ctx, c.final_norm, w.final_norm, MatrixView<const T>(kept),
-                                 hidden.slice(0, b * count, (b + 1) * count));
+      Norm::apply(ctx, c.final_norm, w.final_norm, MatrixView<const T>(kept),
+                  hidden.slice(0, b * count, (b + 1) * count));
     }
-    state.length_ += count;
+    unfinished.tokens = count;
   }
 
   /// Logits of rows of `hidden`.
@@ -133,6 +142,17 @@ struct CausalLm {
   }
 
  private:
+  /// Ends a call: counts its tokens, or, when something threw, makes the layers forget its rows.
+  struct Unfinished {
+    State& state;
+    index_t tokens = 0;
+    ~Unfinished() {
+      state.length_ += tokens;
+      if constexpr (requires(typename Block::State & s) { s.truncate(index_t{0}); })
+        if (tokens == 0)
+          for (auto& layer : state.layers_) layer.truncate(state.rows());
+    }
+  };
   static void check_tokens(const Config& c, MatrixView<const std::int32_t> tokens) {
     for (index_t b = 0; b < tokens.extent(0); ++b)
       for (index_t t = 0; t < tokens.extent(1); ++t)
@@ -141,7 +161,8 @@ struct CausalLm {
                            ", expected 0 to ", c.vocabulary - 1);
   }
   template <Backend B, Element T>
-  static void embed(Context<B>& ctx, const Weights& w, MatrixView<const std::int32_t> tokens,
+  static void embed(Context<B>& ctx, const Config& c, const Weights& w,
+                    MatrixView<const std::int32_t> tokens, const TokenBatch& inputs,
                     index_t registers, MatrixView<T> x) {
     Scratch::Frame frame(ctx.scratch());
     std::int32_t* ids = frame.get<std::int32_t>(max_index(registers, tokens.extent(1)));
@@ -152,8 +173,9 @@ struct CausalLm {
         embedding(ctx, VectorView<const std::int32_t>(ids, {registers}), w.registers,
                   x.slice(0, b * rows, b * rows + registers));
       }
-      embedding(ctx, VectorView<const std::int32_t>(tokens.at(b)), w.embedding,
-                x.slice(0, b * rows + registers, (b + 1) * rows));
+      const auto embedded = x.slice(0, b * rows + registers, (b + 1) * rows);
+      embedding(ctx, VectorView<const std::int32_t>(tokens.at(b)), w.embedding, embedded);
+      InputPosition::apply(ctx, c.position, w.position, inputs, embedded);
     }
   }
 };

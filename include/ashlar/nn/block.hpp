@@ -45,13 +45,13 @@ struct DecoderBlock {
   static void forward(Context<B>& ctx, const Config& c, const Weights& w, const TokenBatch& batch,
                       State* state, MatrixView<T> x) {
     expect_shape("DecoderBlock", "x", x, {batch.rows(), c.dims.d_model});
-    Wiring::template apply<B, T>(
+    Wiring::apply(
         ctx, c.norm, w.wiring, x,
         [&](MatrixView<const T> h, MatrixView<T> y) {
-          Mixer::template apply<B, T>(ctx, c.mixer, w.mixer, c.dims, batch, state, h, y);
+          Mixer::apply(ctx, c.mixer, w.mixer, c.dims, batch, state, h, y);
         },
         [&](MatrixView<const T> h, MatrixView<T> y) {
-          Ffn::template apply<B, T>(ctx, c.ffn, w.ffn, c.dims, h, y);
+          Ffn::apply(ctx, c.ffn, w.ffn, c.dims, h, y);
         });
   }
 };

@@ -79,7 +79,7 @@ concept ResidualPolicy = requires(detail::ProbeContext& ctx, typename P::Weights
 template <class S>
 concept BlockSpec = NormPolicy<typename S::Norm> && MixerPolicy<typename S::Mixer> &&
     FfnPolicy<typename S::Ffn> && ResidualPolicy<typename S::Residual> && requires {
-  typename S::Wiring;
+  typename S::Wiring::template Block<S>;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -13,9 +13,9 @@ namespace ashlar::inline ASHLAR_ABI {
 /// Grouped-query self-attention. With N = K it is multi-head, with K = 1 multi-query attention.
 /// Source: Vaswani et al. 2017; Ainslie et al. 2023.
 ///
-/// Shapes   x, y [B T, D]; q [N H, D], k [K H, D], v [K Hv, D], o [D, N Hv], biases where the
-/// config has them State    a cache: keys and values of the call are appended first. Null: the
-/// call's own are all there is
+/// Shapes   x, y [B T, D]; q [N H, D], k [K H, D], v [K Hv, D], o [D, N Hv], and their biases where
+///          the config has them
+/// State    a cache: the call's keys and values are appended first; null: they are all there is
 template <PositionPolicy Position, class QkNorm = NoQkNorm, MaskPolicy Mask = CausalMask,
           ScorePolicy Score = NoScore, class Cache = KvCache<float>>
 struct Attention {
@@ -67,10 +67,10 @@ struct Attention {
     linear(ctx, x, w.v, w.v_bias, v);
 
     const auto q_heads = split_heads(q, d.n_heads), k_heads = split_heads(k, d.n_kv_heads);
-    QkNorm::template apply<B, T>(ctx, c.qk_norm, w.q_norm, q_heads);
-    QkNorm::template apply<B, T>(ctx, c.qk_norm, w.k_norm, k_heads);
-    Position::template apply<B, T>(ctx, c.position, batch, q_heads);
-    Position::template apply<B, T>(ctx, c.position, batch, k_heads);
+    QkNorm::apply(ctx, c.qk_norm, w.q_norm, q_heads);
+    QkNorm::apply(ctx, c.qk_norm, w.k_norm, k_heads);
+    Position::apply(ctx, c.position, batch, q_heads);
+    Position::apply(ctx, c.position, batch, k_heads);
 
     const TensorView<const T, 4> queries = split_batch(q, batch, d.n_heads),
                                  keys = split_batch(k, batch, d.n_kv_heads),

@@ -17,8 +17,9 @@ struct PerHeadNorm {
   }
   template <Backend B, Element T>
   static void apply(Context<B>& ctx, const Config& c, const Weights& w, TensorView<T, 3> x) {
+    if (!x.contiguous()) fail<ShapeError>("PerHeadNorm: the heads of x do not lie side by side");
     const MatrixView<T> heads(x.data(), {x.extent(0) * x.extent(1), x.extent(2)});
-    Norm::template apply<B, T>(ctx, c, w, heads, heads);
+    Norm::apply(ctx, c, w, MatrixView<const T>(heads), heads);
   }
 };
 

@@ -5,8 +5,10 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// Source: Su et al. 2021, RoFormer. The first `rule.width` elements of a head turn; width 0 leaves
-/// all as they are (NoPE layers). Scaling rules extend RopeRule. Shapes   x [M, heads, H]
+/// Turns the first `rule.width` elements of a head; width 0 leaves all as they are (NoPE layers).
+/// Source: Su et al. 2021, RoFormer.
+/// Shapes   x [M, heads, H]
+/// Throws   ValueError for an odd width; ShapeError for one beyond H
 struct Rope {
   struct Config {
     RopeRule rule{};

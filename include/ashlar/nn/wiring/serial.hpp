@@ -31,16 +31,14 @@ struct Sublayer {
     const auto y = frame.tensor<T, 2>({x.extent(0), x.extent(1)});
     if constexpr (has<Pre>) {
       const auto h = frame.tensor<T, 2>({x.extent(0), x.extent(1)});
-      Pre::template apply<B, T>(ctx, c, w.pre, MatrixView<const T>(x), h);
+      Pre::apply(ctx, c, w.pre, MatrixView<const T>(x), h);
       f(MatrixView<const T>(h), y);
     } else {
       f(MatrixView<const T>(x), y);
     }
-    if constexpr (has<Branch>)
-      Branch::template apply<B, T>(ctx, c, w.branch, MatrixView<const T>(y), y);
-    Residual::template apply<B, T>(ctx, w.residual, MatrixView<const T>(y), x);
-    if constexpr (has<Stream>)
-      Stream::template apply<B, T>(ctx, c, w.stream, MatrixView<const T>(x), x);
+    if constexpr (has<Branch>) Branch::apply(ctx, c, w.branch, MatrixView<const T>(y), y);
+    Residual::apply(ctx, w.residual, MatrixView<const T>(y), x);
+    if constexpr (has<Stream>) Stream::apply(ctx, c, w.stream, MatrixView<const T>(x), x);
   }
 
  private:
@@ -68,8 +66,8 @@ struct SerialWiring {
     template <Backend B, Element T, class Mixer, class Ffn>
     static void apply(Context<B>& ctx, const typename Spec::Norm::Config& c, const Weights& w,
                       MatrixView<T> x, Mixer&& mixer, Ffn&& ffn) {
-      Step::template apply<B, T>(ctx, c, w.mixer, x, mixer);
-      Step::template apply<B, T>(ctx, c, w.ffn, x, ffn);
+      Step::apply(ctx, c, w.mixer, x, mixer);
+      Step::apply(ctx, c, w.ffn, x, ffn);
     }
   };
 };
