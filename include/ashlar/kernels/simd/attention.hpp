@@ -1,6 +1,7 @@
 // attention on SIMD vectors: blocks of queries on the lanes against one tile of keys after another.
 #pragma once
 
+#include <ashlar/kernels/simd/attention_decode.hpp>
 #include <ashlar/kernels/simd/attention_panel.hpp>
 #include <ashlar/ops/attention.hpp>
 #include <optional>
@@ -18,6 +19,10 @@ struct AttentionKernel<backend::SimdCpu> : AttentionKernel<backend::ScalarCpu> {
   requires simd::is_key_source<Source>
   static void run(HostContext& ctx, TensorView<const float, 4> q, const Source& kv,
                   const Options& options, TensorView<float, 4> out) {
+    // The same bits; a panel of so few queries would leave its lanes empty.
+    constexpr index_t few_rows = 4;
+    if (q.extent(1) <= few_rows)
+      return AttentionDecodeKernel<backend::SimdCpu>::run(ctx, q, kv, options, out);
     const Prefill<Source, Options> prefill{q, kv, options, out};
     const index_t blocks = ceil_div(q.extent(1), prefill.block_rows());
     Scratch::Frame frame(ctx.scratch());

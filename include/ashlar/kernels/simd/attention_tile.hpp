@@ -1,6 +1,7 @@
 // The register tiles of attention: queries on the lanes, keys and values as scalars to broadcast.
 #pragma once
 
+#include <algorithm>
 #include <ashlar/attention/kv_tiles.hpp>
 #include <ashlar/attention/online_softmax.hpp>
 #include <ashlar/kernels/simd/vec.hpp>
@@ -165,17 +166,20 @@ inline bool finite(const Operand& v, index_t width, index_t keys) {
   return rest == 0.f;
 }
 
-/// p = 2^(s - base) for the 64 keys of a tile and one vector of queries; returns their folded sum.
+/// s = 2^(s - base) in place.
+ASHLAR_INLINE Vf weight(float* s, Vf base) {
+  const Vf p = math::exp2_nonpositive(sub(load(s), base));
+  store(s, p);
+  return p;
+}
+/// The same for the 64 keys of a tile and one vector of queries; returns their folded sum.
 ASHLAR_INLINE Vf weights(float* s, Vf base) {
   Vf t[16];
-  const auto weight = [&](index_t j) {
-    float* p = s + j * panel_width;
-    const Vf e = math::exp2_nonpositive(sub(load(p), base));
-    store(p, e);
-    return e;
-  };
-  for (index_t j = 0; j < 16; ++j)
-    t[j] = add(add(weight(j), weight(j + 32)), add(weight(j + 16), weight(j + 48)));
+  for (index_t j = 0; j < 16; ++j, s += panel_width) {
+    const Vf even = add(weight(s, base), weight(s + 32 * panel_width, base));
+    const Vf odd = add(weight(s + 16 * panel_width, base), weight(s + 48 * panel_width, base));
+    t[j] = add(even, odd);
+  }
   ASHLAR_UNROLL
   for (int w = 8; w > 0; w /= 2) {
     ASHLAR_UNROLL
@@ -186,12 +190,28 @@ ASHLAR_INLINE Vf weights(float* s, Vf base) {
 
 ASHLAR_INLINE Vf base_of(Vf m) { return maximum(m, set1(-FLT_MAX)); }
 
+/// out[j][i] = in[i][j] for i < rows, j < columns.
+inline void transpose(const float* in, index_t in_stride, index_t rows, index_t columns, float* out,
+                      index_t out_stride) {
+  const auto scalar = [&](index_t i0, index_t i1, index_t j0, index_t j1) {
+    for (index_t i = i0; i < i1; ++i)
+      for (index_t j = j0; j < j1; ++j) out[j * out_stride + i] = in[i * in_stride + j];
+  };
+  const index_t whole_rows = rows / 4 * 4, whole_columns = columns / 4 * 4;
+  for (index_t i = 0; i < whole_rows; i += 4)
+    for (index_t j = 0; j < whole_columns; j += 4)
+      transpose4(in + i * in_stride + j, in_stride, out + j * out_stride + i, out_stride);
+  scalar(0, whole_rows, whole_columns, columns);
+  scalar(whole_rows, rows, 0, columns);
+}
+
 /// Queries [n rows of `width`] times scale as a panel [width][panel_width]; lanes past n are 0.
 inline void pack_queries(const float* q, index_t stride, index_t n, index_t width, float scale,
                          float* panel) {
-  for (index_t i = 0; i < panel_width; ++i)
-    for (index_t h = 0; h < width; ++h)
-      panel[h * panel_width + i] = i < n ? q[i * stride + h] * scale : 0.f;
+  if (n < panel_width) std::fill(panel, panel + width * panel_width, 0.f);
+  transpose(q, stride, n, width, panel, panel_width);
+  for (float* p = panel; p != panel + width * panel_width; p += lanes)
+    store(p, mul(load(p), set1(scale)));
 }
 
 /// out[i][d] = o[d][i] * scale[i] * factor[i] + 0 for n queries.
@@ -202,8 +222,7 @@ inline void unpack_outputs(float* o, index_t n, index_t width, const float* scal
       float* y = o + d * panel_width + v * lanes;
       store(y, fma(mul(load(scale + v * lanes), load(y)), load(factor + v * lanes), set1(0.f)));
     }
-  for (index_t i = 0; i < n; ++i)
-    for (index_t d = 0; d < width; ++d) out[i * stride + d] = o[d * panel_width + i];
+  transpose(o, panel_width, width, n, out, stride);
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI::simd

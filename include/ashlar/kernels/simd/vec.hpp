@@ -259,6 +259,20 @@ ASHLAR_INLINE Vf load(const half* p) {
 
 // ---- across the lanes ----
 
+/// Four rows of four floats become four columns.
+ASHLAR_INLINE void transpose4(const float* in, std::ptrdiff_t in_stride, float* out,
+                              std::ptrdiff_t out_stride) {
+#if defined(__SSE2__)
+  __m128 r[4];
+  for (int i = 0; i < 4; ++i) r[i] = _mm_loadu_ps(in + i * in_stride);
+  _MM_TRANSPOSE4_PS(r[0], r[1], r[2], r[3]);
+  for (int i = 0; i < 4; ++i) _mm_storeu_ps(out + i * out_stride, r[i]);
+#else
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 4; ++j) out[j * out_stride + i] = in[i * in_stride + j];
+#endif
+}
+
 /// Lanes 1, 0, 3, 2, ..
 ASHLAR_INLINE Vf swap_pairs(Vf v) {
 #if defined(__AVX512F__)
