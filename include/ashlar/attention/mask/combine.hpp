@@ -14,7 +14,11 @@ struct MaskAnd {
   ASHLAR_HD constexpr auto keep(index_t batch, index_t head, P q, P k) const requires requires {
     a.keep(batch, head, q, k) & b.keep(batch, head, q, k);
   }
-  { return a.keep(batch, head, q, k) & b.keep(batch, head, q, k); }
+  {
+    const auto x = a.keep(batch, head, q, k);
+    const auto y = b.keep(batch, head, q, k);
+    return x & y;
+  }
   ASHLAR_HD constexpr TileKind classify(index_t batch, index_t head, index_t q0, index_t q1,
                                         index_t k0, index_t k1) const {
     const TileKind x = a.classify(batch, head, q0, q1, k0, k1),
@@ -33,7 +37,11 @@ struct MaskOr {
   ASHLAR_HD constexpr auto keep(index_t batch, index_t head, P q, P k) const requires requires {
     a.keep(batch, head, q, k) | b.keep(batch, head, q, k);
   }
-  { return a.keep(batch, head, q, k) | b.keep(batch, head, q, k); }
+  {
+    const auto x = a.keep(batch, head, q, k);
+    const auto y = b.keep(batch, head, q, k);
+    return x | y;
+  }
   ASHLAR_HD constexpr TileKind classify(index_t batch, index_t head, index_t q0, index_t q1,
                                         index_t k0, index_t k1) const {
     const TileKind x = a.classify(batch, head, q0, q1, k0, k1),
