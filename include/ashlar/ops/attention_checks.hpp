@@ -17,6 +17,20 @@ inline void check_per_sequence(std::string_view op, std::string_view name,
       fail<ValueError>(op, ": ", name, "[", b, "] is ", v, ", expected ", low, " to ", high);
 }
 
+/// Under ASHLAR_DEBUG_CHECKS: out may not overlap keys or values (V14).
+template <class T, class U>
+void check_source_overlap(std::string_view op, const KvRows<T>& kv, const TensorView<U, 4>& out) {
+  expect_no_overlap(op, "out", out, "k", kv.k);
+  expect_no_overlap(op, "out", out, "v", kv.v);
+}
+template <class E, class U>
+void check_source_overlap(std::string_view op, const KvTiles<E>& kv, const TensorView<U, 4>& out) {
+  using Memory = VectorView<const E>;
+  const index_t tiles = kv.batches * kv.kv_heads * kv.tiles;
+  expect_no_overlap(op, "out", out, "k", Memory(kv.k_data, {tiles * kv.k_tile_size(kv.k_width)}));
+  expect_no_overlap(op, "out", out, "v", Memory(kv.v_data, {tiles * kv.v_tile_size(kv.v_width)}));
+}
+
 /// Checks everything that attention is given: V7, V13 and every extent.
 template <class T, class Source, class Options, class U>
 void check_attention(std::string_view op, TensorView<const T, 4> q, const Source& kv,
@@ -38,6 +52,8 @@ void check_attention(std::string_view op, TensorView<const T, 4> q, const Source
   check_per_sequence(op, "q_offset", o.q_offset, B, -far, far);
   check_per_sequence(op, "q_lengths", o.q_lengths, B, 0, T_);
   check_per_sequence(op, "kv_lengths", o.kv_lengths, B, 0, kv.max_length());
+  expect_no_overlap(op, "out", out, "q", q);
+  check_source_overlap(op, kv, out);
 }
 template <class T>
 KvRows<T> checked_rows(std::string_view op, TensorView<const T, 4> k, TensorView<const T, 4> v) {
