@@ -199,10 +199,10 @@ struct Nothing {
     return ashlar::TileKind::partial;
   }
 };
-/// A score of plain floats.
+/// A score of plain floats, without a product or a step that a rounding could cross.
 struct PlainScore {
   float operator()(float s, index_t, index_t h, index_t q, index_t k) const {
-    return s > 1.f ? 1.f : s - static_cast<float>((q + k + h) % 5);
+    return (s > 1.f ? 1.f : s) - static_cast<float>((q + k + h) % 5);
   }
 };
 
