@@ -3,8 +3,9 @@
 //
 // No product in this file meets an addition by itself: compilers fuse `a * b + c` or leave it as
 // they like, and a result would depend on the compiler. Additions of products are written as fma.
-// Worst errors are those of all 2^32 inputs against double, in units of the last place, where the
-// result is a normal number; denormal results are as said. For double the std functions are used.
+// Worst errors are those of all 2^32 inputs against double, unless said, in units of the last place
+// where the result is a normal number; denormal results are as said. For double the std functions
+// are used.
 #pragma once
 
 #include <ashlar/config.hpp>
@@ -215,7 +216,7 @@ ASHLAR_HD ASHLAR_INLINE V silu(V x) {
 /// GELU by its definition, x * Phi(x) with the normal distribution function Phi
 /// (Hendrycks and Gimpel, 2016). For a = |x| the tail a * Phi(-a) is e^(-a^2/2) * h * P(h) with
 /// h = a / (1 + 11/32 a), so nothing cancels on the left. Below -13.2 (a denormal result) -0.
-/// Worst error 3.0 ulp.
+/// Worst error 3.80 ulp.
 template <class V>
 ASHLAR_HD ASHLAR_INLINE V gelu_erf(V x) {
   if constexpr (detail::is_double<V>) {
@@ -239,7 +240,7 @@ ASHLAR_HD ASHLAR_INLINE V gelu_erf(V x) {
 
 /// GELU's tanh form, x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), as x / (1 + e^-w) with twice
 /// the argument of tanh: 1 + tanh would cancel on the left. -0 where the result is denormal.
-/// Worst error 3.0 ulp.
+/// Worst error 2.43 ulp (every 257th input below 2^-30 and above 128, all between).
 template <class V>
 ASHLAR_HD ASHLAR_INLINE V gelu_tanh(V x) {
   if constexpr (detail::is_double<V>) {
@@ -260,7 +261,8 @@ ASHLAR_HD ASHLAR_INLINE V gelu_tanh(V x) {
   }
 }
 
-/// "Quick" GELU, x / (1 + e^(-1.702 x)). -0 where the result is denormal. Worst error 2.5 ulp.
+/// "Quick" GELU, x / (1 + e^(-1.702 x)). -0 where the result is denormal.
+/// Worst error 2.45 ulp (inputs as for gelu_tanh).
 template <class V>
 ASHLAR_HD ASHLAR_INLINE V gelu_quick(V x) {
   if constexpr (detail::is_double<V>) {
