@@ -2,20 +2,12 @@
 // rule.
 #pragma once
 
+#include <algorithm>
 #include <ashlar/core/buffer.hpp>
-#include <ashlar/ops/rope.hpp>
+#include <ashlar/ops/rope_scaling.hpp>
 #include <vector>
 
 namespace ashlar::inline ASHLAR_ABI {
-
-/// What decides a table beside the positions.
-struct RopeRule {
-  double theta = 10000.0;
-  index_t width = 0;  // r, the rotated elements of a head
-
-  bool operator==(const RopeRule&) const = default;
-  RopeFrequencies frequencies() const { return rope_frequencies(theta, width); }
-};
 
 /// A table a rule and element type, kept for the length of one call.
 class RopeTables {
@@ -33,7 +25,10 @@ class RopeTables {
     const index_t bytes = rows * 2 * pairs * static_cast<index_t>(sizeof(A));
     if (e.data.size() < bytes) e.data = Buffer<std::byte>(bytes);
     const TensorView<A, 3> table(reinterpret_cast<A*>(e.data.data()), {rows, 2, pairs});
-    if (!e.filled) rope_table(e.frequencies, positions, table);
+    if (!e.filled) {
+      if (rule.depends_on_length()) e.frequencies = rule.frequencies(length(positions));
+      rope_table(e.frequencies, positions, table);
+    }
     e.filled = true;
     return table;
   }
@@ -51,6 +46,11 @@ class RopeTables {
       if (e.rule == rule && e.element_size == element_size) return e;
     entries_.push_back({rule, element_size, rule.frequencies()});
     return entries_.back();
+  }
+  static index_t length(VectorView<const index_t> positions) {
+    index_t last = -1;
+    for (index_t m = 0; m < positions.extent(0); ++m) last = max_index(last, positions(m));
+    return last + 1;
   }
 
   std::vector<Entry> entries_;

@@ -1,0 +1,48 @@
+// Checkpoint: a model on disk, a GGUF file or a Hugging Face folder.
+#pragma once
+
+#include <ashlar/models/config_reader.hpp>
+#include <ashlar/weights/gguf.hpp>
+#include <ashlar/weights/safetensors.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// An opened checkpoint: its tensors, and the configuration in one of two forms.
+class Checkpoint {
+ public:
+  /// `path` is a .gguf file or a folder with config.json and *.safetensors. Throws FileError.
+  explicit Checkpoint(const std::string& path) : path_(path) {
+    if (path.ends_with(".safetensors"))
+      fail<FileError>(
+          path, ": is a file of tensors, expected its folder (with config.json) or a .gguf file");
+    const std::string config = path + "/config.json";
+    if (detail::can_open(config)) {
+      config_ = std::make_unique<ConfigReader>(config);
+      tensors_ = open_safetensors_folder(path);
+    } else {
+      auto file = std::make_unique<GgufFile>(path);
+      gguf_ = file.get();
+      tensors_ = std::move(file);
+    }
+  }
+
+  const std::string& path() const { return path_; }
+  const TensorSource& tensors() const { return *tensors_; }
+  /// Null for a folder.
+  const GgufFile* gguf() const { return gguf_; }
+  /// Null for a GGUF file.
+  const ConfigReader* config() const { return config_.get(); }
+  /// model_type of config.json, or general.architecture.
+  std::string family() const {
+    return gguf_ ? std::string(gguf_->string("general.architecture"))
+                 : config_->string("model_type");
+  }
+
+ private:
+  std::string path_;
+  std::unique_ptr<TensorSource> tensors_;
+  std::unique_ptr<ConfigReader> config_;
+  const GgufFile* gguf_ = nullptr;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

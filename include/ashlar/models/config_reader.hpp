@@ -1,0 +1,79 @@
+// ConfigReader: Hugging Face's config.json, with errors that name key and value.
+#pragma once
+
+#include <ashlar/weights/json.hpp>
+#include <ashlar/weights/mapped_file.hpp>
+#include <optional>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// An object of a configuration. A key that is null counts as absent; without a fallback an absent
+/// key is an error.
+class ConfigReader {
+ public:
+  explicit ConfigReader(const std::string& path) : path_(path) {
+    const MappedFile file(path);
+    json_ = Json::parse(detail::as_text(file.bytes()), path);
+  }
+
+  const std::string& path() const { return path_; }
+  bool has(std::string_view key) const { return value(key) != nullptr; }
+
+  index_t integer(std::string_view key) const { return required(key).as_int(what(key)); }
+  index_t integer(std::string_view key, index_t fallback) const {
+    const Json* v = value(key);
+    return v ? v->as_int(what(key)) : fallback;
+  }
+  /// An integer in [low, high].
+  index_t size(std::string_view key, index_t fallback = -1, index_t low = 1,
+               index_t high = index_t{1} << 31) const {
+    const index_t n = fallback < 0 ? integer(key) : integer(key, fallback);
+    if (n < low || n > high)
+      fail<ValueError>(what(key), " is ", n, ", expected ", low, " to ", high);
+    return n;
+  }
+  double number(std::string_view key) const { return required(key).as_number(what(key)); }
+  double number(std::string_view key, double fallback) const {
+    const Json* v = value(key);
+    return v ? v->as_number(what(key)) : fallback;
+  }
+  bool boolean(std::string_view key, bool fallback) const {
+    const Json* v = value(key);
+    return v ? v->as_bool(what(key)) : fallback;
+  }
+  std::string string(std::string_view key) const { return required(key).as_string(what(key)); }
+  std::string string(std::string_view key, std::string_view fallback) const {
+    const Json* v = value(key);
+    return v ? v->as_string(what(key)) : std::string(fallback);
+  }
+  /// The object under a key, if there is one.
+  std::optional<ConfigReader> object(std::string_view key) const {
+    const Json* v = value(key);
+    if (v == nullptr) return std::nullopt;
+    if (!v->is_object()) fail<FileError>(what(key), ": expected an object");
+    return ConfigReader(what(key), *v);
+  }
+  /// Throws ValueError: a value that is understood but not supported.
+  [[noreturn]] void refuse(std::string_view key, std::string_view got,
+                           std::string_view expected) const {
+    fail<ValueError>(what(key), " is \"", got, "\", supported: ", expected);
+  }
+  std::string what(std::string_view key) const { return join(path_, ": ", key); }
+
+ private:
+  ConfigReader(std::string path, Json json) : path_(std::move(path)), json_(std::move(json)) {}
+  const Json* value(std::string_view key) const {
+    const Json* v = json_.find(key, path_);
+    return v && !v->is_null() ? v : nullptr;
+  }
+  const Json& required(std::string_view key) const {
+    const Json* v = value(key);
+    if (v == nullptr) fail<FileError>(path_, ": has no key \"", key, "\"");
+    return *v;
+  }
+
+  std::string path_;
+  Json json_;
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,120 @@
+// Rules that stretch rotary frequencies to contexts longer than the trained one.
+#pragma once
+
+#include <algorithm>
+#include <ashlar/ops/rope.hpp>
+#include <variant>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Each rule changes the frequencies of (theta, width) for a call whose last position is length
+/// - 1.
+namespace rope_scaling {
+
+struct None {
+  bool operator==(const None&) const = default;
+  void apply(RopeFrequencies&, double, index_t, index_t) const {}
+};
+
+/// f / factor. Source: Chen et al. 2023, position interpolation.
+struct Linear {
+  double factor = 1;
+  bool operator==(const Linear&) const = default;
+  void apply(RopeFrequencies& f, double, index_t, index_t) const {
+    for (double& x : f.inverse) x /= factor;
+  }
+};
+
+/// theta (factor L / L0 - (factor - 1))^(r / (r - 2)) with L = max(length, L0), "NTK by length".
+/// The angles depend on the length of the call: chunks of a prompt are not the whole prompt's.
+struct Dynamic {
+  double factor = 1, original = 0;
+  bool operator==(const Dynamic&) const = default;
+  void apply(RopeFrequencies& f, double theta, index_t width, index_t length) const {
+    const double r = static_cast<double>(width);
+    const double ratio = (std::max)(static_cast<double>(length), original) / original;
+    const double base = theta * std::pow(factor * ratio - (factor - 1), r / (r - 2));
+    f = rope_frequencies(base, width);
+  }
+};
+
+/// A ramp from f / factor to f over the pairs between beta_slow and beta_fast turns in the original
+/// context; magnitude multiplies cosine and sine. Source: Peng et al. 2023.
+struct Yarn {
+  double factor = 1, original = 0;
+  double beta_fast = 32, beta_slow = 1;
+  bool truncate = true;  // round the ramp's ends outwards
+  double magnitude = 1;
+  bool operator==(const Yarn&) const = default;
+  /// 0.1 mscale ln(factor) + 1, the usual magnitude with mscale 1.
+  static double usual_magnitude(double factor, double mscale = 1) {
+    return factor <= 1 ? 1.0 : 0.1 * mscale * std::log(factor) + 1;
+  }
+  void apply(RopeFrequencies& f, double theta, index_t width, index_t) const {
+    const double r = static_cast<double>(width), two_pi = 6.283185307179586;
+    const auto pair_of = [&](double turns) {
+      return r * std::log(original / (turns * two_pi)) / (2 * std::log(theta));
+    };
+    double first = pair_of(beta_fast), last = pair_of(beta_slow);
+    if (truncate) {
+      first = std::floor(first);
+      last = std::ceil(last);
+    }
+    first = (std::max)(first, 0.0);
+    last = (std::min)(last, r - 1);
+    for (std::size_t i = 0; i < f.inverse.size(); ++i) {
+      const double at = (static_cast<double>(i) - first) / (std::max)(last - first, 1e-3);
+      const double ramp = (std::clamp)(at, 0.0, 1.0);
+      f.inverse[i] = f.inverse[i] / factor * ramp + f.inverse[i] * (1 - ramp);
+    }
+    f.magnitude = magnitude;
+  }
+};
+
+/// Long waves / factor, short ones as they are, a blend between. Source: Llama 3.1 (2024).
+struct Llama3 {
+  double factor = 1, original = 0, low = 1, high = 4;
+  bool operator==(const Llama3&) const = default;
+  void apply(RopeFrequencies& f, double, index_t, index_t) const {
+    for (double& x : f.inverse) {
+      const double turns = original * x / 6.283185307179586;  // within the original context
+      if (turns > high) continue;
+      const double smooth = turns < low ? 0.0 : (turns - low) / (high - low);
+      x = (1 - smooth) * x / factor + smooth * x;
+    }
+  }
+};
+
+/// f / divisor with a divisor a pair, as GGUF files store in rope_freqs.weight.
+struct Divisors {
+  std::vector<double> divisors;
+  bool operator==(const Divisors&) const = default;
+  void apply(RopeFrequencies& f, double, index_t, index_t) const {
+    if (divisors.size() != f.inverse.size())
+      fail<ShapeError>("rope: ", divisors.size(), " divisors for ", f.inverse.size(), " pairs");
+    for (std::size_t i = 0; i < divisors.size(); ++i) f.inverse[i] /= divisors[i];
+  }
+};
+
+}  // namespace rope_scaling
+
+using RopeScaling = std::variant<rope_scaling::None, rope_scaling::Linear, rope_scaling::Dynamic,
+                                 rope_scaling::Yarn, rope_scaling::Llama3, rope_scaling::Divisors>;
+
+/// What decides a table of cosines and sines beside the positions.
+struct RopeRule {
+  double theta = 10000.0;
+  index_t width = 0;  // r, the rotated elements of a head; 0 rotates nothing
+  RopeScaling scaling{};
+
+  bool operator==(const RopeRule&) const = default;
+  bool depends_on_length() const { return std::holds_alternative<rope_scaling::Dynamic>(scaling); }
+  /// For a call whose last position is length - 1.
+  RopeFrequencies frequencies(index_t length = 0) const {
+    RopeFrequencies f = rope_frequencies(theta, width);
+    std::visit([&](const auto& rule) { rule.apply(f, theta, width, length); }, scaling);
+    return f;
+  }
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI
