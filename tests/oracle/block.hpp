@@ -22,13 +22,15 @@ enum class NormKind { rms, rms_plus_one, layer };
 
 struct BlockConfig {
   Index D = 0, N = 1, K = 1, H = 1, F = 0;
+  Index Hv = 0;  // width of the values; 0: H
   NormKind norm = NormKind::rms;
   double eps = 1e-5;
   bool gated = true;  // down(act(gate x) * up x), or down(act(up x))
   double (*activation)(double) = silu;
   bool rotate = true, interleaved = false;
   RopeTable rope;
-  AttentionOptions attention;  // causal is up to the caller
+  std::vector<Index> positions;  // of the T tokens for the rotation; empty: counted
+  AttentionOptions attention;    // causal is up to the caller
 };
 
 struct BlockWeights {
@@ -54,22 +56,24 @@ inline void add_residual(Vec& x, const Vec& y, const Vec& scale, Index D) {
 inline Vec decoder_block(const Vec& input, Index B, Index T, const BlockConfig& c,
                          const BlockWeights& w, Index first_position = 0) {
   Vec x = input;
-  const Index M = B * T;
+  const Index M = B * T, Hv = c.Hv > 0 ? c.Hv : c.H;
   const Vec h = apply_norm(c.norm, x, M, c.D, c.eps, w.attention_norm);
   Vec q = linear(h, w.q.weight, M, c.D, c.N * c.H, w.q.bias);
   Vec k = linear(h, w.k.weight, M, c.D, c.K * c.H, w.k.bias);
-  const Vec v = linear(h, w.v.weight, M, c.D, c.K * c.H, w.v.bias);
+  const Vec v = linear(h, w.v.weight, M, c.D, c.K * Hv, w.v.bias);
   if (!w.q_norm.gain.empty()) q = apply_norm(c.norm, q, M * c.N, c.H, c.eps, w.q_norm);
   if (!w.k_norm.gain.empty()) k = apply_norm(c.norm, k, M * c.K, c.H, c.eps, w.k_norm);
   if (c.rotate) {
     std::vector<Index> positions;
-    for (Index m = 0; m < M; ++m) positions.push_back(first_position + m % T);
+    for (Index m = 0; m < M; ++m)
+      positions.push_back(c.positions.empty() ? first_position + m % T
+                                              : c.positions[to_size(m % T)]);
     q = rope(q, positions, c.N, c.H, c.rope, c.interleaved);
     k = rope(k, positions, c.K, c.H, c.rope, c.interleaved);
   }
-  const AttentionShape shape{B, T, T, c.N, c.K, c.H, c.H};
+  const AttentionShape shape{B, T, T, c.N, c.K, c.H, Hv};
   const Vec mixed = attention(q, k, v, shape, c.attention).out;
-  add_residual(x, linear(mixed, w.o.weight, M, c.N * c.H, c.D, w.o.bias), w.attention_scale, c.D);
+  add_residual(x, linear(mixed, w.o.weight, M, c.N * Hv, c.D, w.o.bias), w.attention_scale, c.D);
 
   const Vec g = apply_norm(c.norm, x, M, c.D, c.eps, w.ffn_norm);
   Vec hidden = linear(g, w.up.weight, M, c.D, c.F, w.up.bias);
