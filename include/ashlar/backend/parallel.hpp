@@ -7,25 +7,25 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// How work is spread over threads. `run` must call task(argument, worker) exactly once for every
-/// worker in [0, workers), in any order, at the same time or not, and return when all are done.
-/// The default runs them one after the other on the caller's thread. `self` is handed back to run:
-/// point it at your own pool.
+/// How work is spread over threads. `run` calls task(argument, worker) at most once for every
+/// worker in [0, workers), at least for one of them, in any order, at the same time or not, and
+/// returns when all that were begun are done: workers take what there is to do from a common
+/// counter, so each call alone would do everything. The default runs on the caller's thread. `self`
+/// is handed back to run: point it at your own pool, or take ThreadPool.
 struct Executor {
   using Task = void (*)(void* argument, int worker);
   using Run = void (*)(void* self, int workers, Task task, void* argument);
 
-  static void run_serial(void*, int workers, Task task, void* argument) {
-    for (int w = 0; w < workers; ++w) task(argument, w);
-  }
+  static void run_serial(void*, int, Task task, void* argument) { task(argument, 0); }
 
   Run run = &run_serial;
   void* self = nullptr;
   int workers = 1;
 };
 
-/// Calls f(task, worker) for every task in [0, tasks); workers take tasks in ascending order as they
-/// become free. Nothing may depend on which worker runs a task: results never depend on threads.
+/// Calls f(task, worker) for every task in [0, tasks); workers take tasks in ascending order as
+/// they become free. Nothing may depend on which worker runs a task: results never depend on
+/// threads.
 template <class F>
 void parallel_for(const Executor& executor, index_t tasks, const F& f) {
   const auto workers = static_cast<int>(min_index(executor.workers, tasks));
