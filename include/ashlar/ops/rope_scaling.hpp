@@ -104,7 +104,7 @@ using RopeScaling = std::variant<rope_scaling::None, rope_scaling::Linear, rope_
 /// What decides a table of cosines and sines beside the positions.
 struct RopeRule {
   double theta = 10000.0;
-  index_t width = 0;  // r, the rotated elements of a head; 0 rotates nothing
+  index_t width = -1;  // r, the rotated elements of a head: to be given, 0 rotates nothing
   RopeScaling scaling{};
 
   bool operator==(const RopeRule&) const = default;
