@@ -32,8 +32,7 @@ ASHLAR_INLINE Vf nibble(Vi v) {
 /// Byte j of every lane as a float.
 ASHLAR_INLINE Vf byte(Vi v, int j) {
   if (j == 3) return simd::to_float(simd::shift_right(v, 24));
-  if (j > 0) v = simd::shift_right(v, 8 * j);
-  return simd::to_float(simd::bit_and(v, simd::set1(255)));
+  return simd::to_float(simd::lane_byte(v, j));
 }
 
 /// weight = fma(code, scale, offset) for one vector of rows, the value of core/quant.hpp.
@@ -98,7 +97,7 @@ ASHLAR_INLINE void walk_block(const std::uint8_t* super, const std::uint8_t* blo
   load_scales(0);
   Vi code[vectors];
   Vf w[vectors];
-  if constexpr (high_words == 0) {
+  if constexpr (format.code_bits == 8 || (high_words == 0 && simd::lanes == 16)) {
     for (int g = 0; g < 32 / group; ++g) {
       ASHLAR_UNROLL
       for (int i = 0; i < vectors; ++i) code[i] = load_words(line(i, format.codes() + 64 * g));
@@ -114,7 +113,7 @@ ASHLAR_INLINE void walk_block(const std::uint8_t* super, const std::uint8_t* blo
       }
     }
   } else {
-    Vi high[vectors][high_words];
+    Vi high[vectors][high_words > 0 ? high_words : 1];
     ASHLAR_UNROLL
     for (int i = 0; i < vectors; ++i) {
       ASHLAR_UNROLL
@@ -129,7 +128,10 @@ ASHLAR_INLINE void walk_block(const std::uint8_t* super, const std::uint8_t* blo
         const Vi word = load_words(line(i, format.codes() + 64 * (q / 2)));
         const Vi low =
             simd::bit_and(q % 2 ? simd::shift_right(word, 4) : word, simd::set1(0x0f0f0f0f));
-        code[i] = simd::bit_or(low, high_bits(high[i], high_words, q));
+        if constexpr (high_words == 0)
+          code[i] = low;
+        else
+          code[i] = simd::bit_or(low, high_bits(high[i], high_words, q));
       }
       ASHLAR_UNROLL
       for (int j = 0; j < 4; ++j) {

@@ -194,6 +194,20 @@ ASHLAR_INLINE Vf to_float(Vi v) {
   return (detail::RawFloats) __builtin_convertvector((detail::Ints)v.data, detail::Floats);
 }
 
+/// Byte j of every lane: one shuffle inside the lanes instead of a shift and a mask.
+ASHLAR_INLINE Vi lane_byte(Vi v, int j) {
+#if defined(__AVX512BW__)
+  const __m512i lanes_of_16 = _mm512_set4_epi32(-0x7f7f7ff4, -0x7f7f7ff8, -0x7f7f7ffc, -0x7f7f8000);
+  return _mm512_maskz_shuffle_epi8(~__mmask64{0}, v, add(Vi(lanes_of_16), set1(j)));
+#elif defined(__AVX2__)
+  const __m256i lanes_of_8 = _mm256_setr_epi32(-0x7f7f8000, -0x7f7f7ffc, -0x7f7f7ff8, -0x7f7f7ff4,
+                                               -0x7f7f8000, -0x7f7f7ffc, -0x7f7f7ff8, -0x7f7f7ff4);
+  return _mm256_shuffle_epi8(v, add(Vi(lanes_of_8), set1(j)));
+#else
+  return bit_and(shift_right(v, 8 * j), set1(255));
+#endif
+}
+
 // ---- conversion on load, always exact ----
 
 /// `lanes` unsigned bytes as integers.
