@@ -33,7 +33,7 @@ struct OwnSpec {
   using InputPosition = ashlar::NoPosition;
 };
 
-/// LlamaSpec, NineSwapsSpec and Gpt2Spec with a cache of doubles or 16-bit floats.
+/// LlamaSpec with a cache of doubles or 16-bit floats.
 template <class E>
 struct LlamaWith : ashlar::LlamaSpec {
   using Mixer = ashlar::Attention<ashlar::Rope, ashlar::NoQkNorm, ashlar::CausalMask,
@@ -122,19 +122,19 @@ struct BlockProblem {
     return y;
   }
   /// Tokens in chunks through a state made for them. [B, T, D] like forward().
-  template <class Backend>
-  Floats in_chunks(ashlar::Context<Backend>& ctx, index_t chunk) const {
+  template <class E = float, class Backend>
+  std::vector<E> in_chunks(ashlar::Context<Backend>& ctx, index_t chunk) const {
     auto state = Block::make_state(c, B, T);
-    return in_chunks(ctx, chunk, state);
+    return in_chunks<E>(ctx, chunk, state);
   }
-  template <class Backend>
-  Floats in_chunks(ashlar::Context<Backend>& ctx, index_t chunk,
-                   typename Block::State& state) const {
-    Floats y = x;
+  template <class E = float, class Backend>
+  std::vector<E> in_chunks(ashlar::Context<Backend>& ctx, index_t chunk,
+                           typename Block::State& state) const {
+    std::vector<E> y(x.begin(), x.end());
     const index_t D = c.dims.d_model;
     for (index_t t = 0; t < T; t += chunk) {
       const index_t n = std::min(chunk, T - t);
-      Floats part(static_cast<std::size_t>(B * n * D));
+      std::vector<E> part(static_cast<std::size_t>(B * n * D));
       for (index_t b = 0; b < B; ++b)
         std::copy_n(y.begin() + (b * T + t) * D, n * D, part.begin() + b * n * D);
       Block::forward(ctx, c, w, ashlar::TokenBatch(B, n, t), &state, view(part, B * n));
