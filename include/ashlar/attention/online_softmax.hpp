@@ -26,6 +26,16 @@ ASHLAR_HD constexpr A softmax_base(A m) {
   return m > lowest ? m : lowest;
 }
 
+/// A score of natural units in log2 units, rounded by itself. What is finite stays finite: the
+/// lowest float is often added in place of -inf.
+template <class A>
+ASHLAR_HD A log2_score(A s) {
+  const A x = math::Ops<A>::fma(s, A(1.4426950408889634), A(0));
+  const A highest = (std::numeric_limits<A>::max)();
+  if (!(std::fabs(s) <= highest)) return s;
+  return x > highest ? highest : x < -highest ? -highest : x;
+}
+
 /// Scales of two states that become one.
 template <class A>
 struct MergeScales {

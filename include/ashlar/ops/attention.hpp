@@ -118,8 +118,7 @@ struct AttentionKernel<backend::ScalarCpu> {
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(options.score)>, NoScore>) return s;
       // Natural units for the score functor; the step to log2 units is rounded by itself.
       else
-        return std::fma(detail::apply_score(options.score, s, b, n, position, key),
-                        A(1.4426950408889634), A(0));
+        return log2_score(detail::apply_score(options.score, s, b, n, position, key));
     }
   };
 };

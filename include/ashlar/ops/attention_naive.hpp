@@ -23,7 +23,6 @@ struct AttentionNaiveKernel<backend::ScalarCpu> {
   static void run(HostContext& ctx, TensorView<const T, 4> q, const KvRows<T>& kv,
                   const Options& options, TensorView<T, 4> out) {
     using A = accumulator_t<T>;
-    constexpr A log2e = A(1.4426950408889634);
     const index_t B = q.extent(0), rows = q.extent(1), N = q.extent(2), H = q.extent(3);
     const index_t S = kv.max_length(), group = N / kv.heads();
     const A scale = static_cast<A>(detail::softmax_scale(options, H));
@@ -42,7 +41,7 @@ struct AttentionNaiveKernel<backend::ScalarCpu> {
           for (index_t h = 0; h < H; ++h)
             s = std::fma(static_cast<A>(q(b, t, n, h)) * scale,
                          static_cast<A>(kv.key(b, head, j, h)), s);
-          s = std::fma(detail::apply_score(options.score, s, b, n, position, j), log2e, A(0));
+          s = log2_score(detail::apply_score(options.score, s, b, n, position, j));
         } else {
           s = -std::numeric_limits<A>::infinity();
         }

@@ -42,8 +42,9 @@ struct AttentionDecodeKernel<backend::SimdCpu> : AttentionDecodeKernel<backend::
     index_t group() const { return q.extent(2) / kv.heads(); }
     /// Row r of a key head is query t0 + r % (t1 - t0) of its head r / (t1 - t0).
     index_t rows() const { return group() * (t1 - t0); }
+    /// At least one, whose state is then the empty one.
     index_t spans() const {
-      index_t longest = 0;
+      index_t longest = 1;
       for (index_t b = 0; b < q.extent(0); ++b) longest = max_index(longest, extent(b).keys);
       return ceil_div(longest, key_span);
     }
@@ -71,7 +72,7 @@ struct AttentionDecodeKernel<backend::SimdCpu> : AttentionDecodeKernel<backend::
         const index_t head = task / rows(), r = task % rows();
         finish(head / kv.heads(), head % kv.heads(), r,
                outputs + (head * n_spans * rows() + r) * padded(),
-               states + head * n_spans * rows() + r, n_spans);
+               states + head * n_spans * rows() + r);
       });
     }
 
@@ -153,15 +154,14 @@ struct AttentionDecodeKernel<backend::SimdCpu> : AttentionDecodeKernel<backend::
     }
 
     /// Merges the spans of a row and writes it.
-    void finish(index_t b, index_t head, index_t r, float* o, SoftmaxState<float>* state,
-                index_t n_spans) const {
+    void finish(index_t b, index_t head, index_t r, float* o, SoftmaxState<float>* state) const {
       using simd::load, simd::mul, simd::set1, simd::store;
       const index_t n = head_of(head, r), t = row_of(r);
       const auto e = extent(b);
       SoftmaxState<float> total;
       float scale = 1.f;
       if (t < e.queries) {
-        if (n_spans > 0) total = *state;
+        total = *state;
         for (index_t s = 1; s < ceil_div(e.keys, key_span); ++s) {
           const float* o2 = o + s * rows() * padded();
           const MergeScales<float> m = merge(total, state[s * rows()]);

@@ -1,11 +1,19 @@
 // Masks and scores on vectors of queries or keys, for every attention kernel.
 #pragma once
 
+#include <ashlar/attention/online_softmax.hpp>
 #include <ashlar/attention/options.hpp>
 #include <ashlar/attention/tile_kind.hpp>
 #include <ashlar/kernels/simd/vec.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::simd {
+
+/// log2_score on vectors.
+ASHLAR_INLINE Vf log2_scores(Vf s) {
+  const Vf x = fma(s, set1(1.4426950408889634f), set1(0.f)), highest = set1(FLT_MAX);
+  const Vf bounded = minimum(maximum(x, set1(-FLT_MAX)), highest);
+  return select(less(math::Ops<Vf>::abs(s), set1(HUGE_VALF)), bounded, s);
+}
 
 /// Which index runs over the lanes.
 enum class OnLanes { queries, keys };
@@ -32,20 +40,18 @@ struct ScoreRule {
   /// `n` products in natural units become scores in log2 units, -inf where hidden. Policies are
   /// never asked about lanes past n, whose result has no meaning.
   void scored(float* s, index_t n, index_t q, index_t k, TileKind kind) const {
-    constexpr float log2e = 1.4426950408889634f;
     if (kind == TileKind::skip) return store(s, set1(-HUGE_VALF));
     if constexpr (vector_score) {
       if (exact(q, k)) {
         const Vf x = options.score(load(s), b, head, queries(q), keys(k));
-        store(s, fma(x, set1(log2e), set1(0.f)));
+        store(s, log2_scores(x));
         return masked(s, n, q, k, kind, -HUGE_VALF);
       }
     }
     for (index_t i = 0; i < n; ++i)
       s[i] = kind == TileKind::full || keep(q, k, i)
-                 ? std::fma(ashlar::detail::apply_score(options.score, s[i], b, head, query(q, i),
-                                                        key(k, i)),
-                            log2e, 0.f)
+                 ? log2_score(ashlar::detail::apply_score(options.score, s[i], b, head, query(q, i),
+                                                          key(k, i)))
                  : -HUGE_VALF;
   }
 
