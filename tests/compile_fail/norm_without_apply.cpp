@@ -1,4 +1,4 @@
-// expect: NormPolicy
+// expect: required expression .P::apply|P::apply.* would be invalid
 #include <ashlar/ashlar.hpp>
 
 using namespace ashlar;

@@ -1,4 +1,4 @@
-// expect: Ffn
+// expect: no type named .Ffn.
 #include <ashlar/ashlar.hpp>
 
 using namespace ashlar;

@@ -1,4 +1,4 @@
-// expect: MixerPolicy|Mixer
+// expect: no type named .Mixer.
 #include <ashlar/ashlar.hpp>
 
 using namespace ashlar;

@@ -1,4 +1,4 @@
-// expect: rms_norm
+// expect: TensorView<.*1>
 #include <ashlar/ashlar.hpp>
 
 using namespace ashlar;
