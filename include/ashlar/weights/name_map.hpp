@@ -26,8 +26,8 @@ struct NameRule {
 /// Maps the names that visit() gives to those of a checkpoint. Weights of layer 7, "layers.7.x",
 /// are looked up as "x" among the layer rules; "{}" in the stored name stands for the 7.
 struct NameMap {
-  std::vector<NameRule> model, layer;
-  std::vector<std::string_view> ignored;  // endings of stored names that nobody needs
+  std::vector<NameRule> model{}, layer{};
+  std::vector<std::string_view> ignored{};  // endings of stored names that nobody needs
 
   TensorRecipe operator()(std::string_view weight) const {
     std::string_view rest = weight, number;

@@ -17,8 +17,8 @@ class WeightStore {
 
   /// Takes every weight that `visit` names from a checkpoint and sets its view. `visit(f)` must
   /// call f(name, view, extents) for each; `progress(done, total)` is told the bytes, from time to
-  /// time. Throws one FileError that lists all missing, extra and mis-shaped tensors; then nothing
-  /// is set.
+  /// time. Throws one FileError that lists all missing, extra and mis-shaped tensors; after this or
+  /// any other error, of `progress` too, nothing is set.
   template <class Visit, class Progress>
   void load(const TensorSource& source, const NameMap& names, const Executor& executor,
             Visit&& visit, Progress&& progress) {
@@ -36,6 +36,11 @@ class WeightStore {
       r.fill(memory.data() + done, executor);
       done += round_up(r.bytes(), align);
       progress(done, total);
+    }
+    std::byte* at = memory.data();
+    for (const Request& r : requests) {
+      r.set(at);
+      at += round_up(r.bytes(), align);
     }
     memory_ = std::move(memory);
   }
@@ -76,10 +81,7 @@ class WeightStore {
         part.bytes = tensor->bytes.subspan(static_cast<std::size_t>(recipe.first_row * size),
                                            static_cast<std::size_t>(shape[0] * size));
         read_f32(part, {values, static_cast<std::size_t>(shape[0])});
-        *vector = VectorView<const float>(values, {shape[0]});
-        return;
-      }
-      if (recipe.transposed) {
+      } else if (recipe.transposed) {
         fill_transposed(out, executor);
       } else {
         const WeightMatrix whole(tensor->bytes.data(), tensor->dtype, tensor->shape[0], shape[1],
@@ -88,7 +90,12 @@ class WeightStore {
                                  shape[0], shape[1], WeightLayout::rows),
                     out, executor);
       }
-      *matrix = WeightMatrix(out, tensor->dtype, shape[0], shape[1], WeightLayout::panels);
+    }
+    void set(std::byte* filled) const {
+      if (vector)
+        *vector = VectorView<const float>(reinterpret_cast<float*>(filled), {shape[0]});
+      else
+        *matrix = WeightMatrix(filled, tensor->dtype, shape[0], shape[1], WeightLayout::panels);
     }
     void fill_transposed(std::byte* out, const Executor& executor) const {
       const auto pack = [&]<class T>(T) {
@@ -115,32 +122,36 @@ class WeightStore {
 
   static void find_tensors(const TensorSource& source, const NameMap& names,
                            std::vector<Request>& requests) {
-    std::string missing, wrong, extra;
+    struct List {
+      std::string text, last;
+      void add(const std::string& item) {
+        if (item == last) return;  // one tensor may hold weights that are visited in a row
+        text += (text.empty() ? "" : ", ") + item;
+        last = item;
+      }
+    } missing, wrong, extra;
     std::vector<std::string_view> used;
-    const auto add = [](std::string& list, const std::string& item) {
-      list += (list.empty() ? "" : ", ") + item;
-    };
     for (Request& r : requests) {
       r.tensor = source.find(r.recipe.name);
       used.push_back(r.recipe.name);
       if (r.tensor == nullptr) {
-        if (std::count(used.begin(), used.end(), r.recipe.name) == 1) add(missing, r.recipe.name);
+        missing.add(r.recipe.name);
       } else if (r.tensor->shape != r.stored_shape()) {
-        add(wrong, join(r.recipe.name, " has shape ", shape_of(r.tensor->shape), ", expected ",
-                        shape_of(r.stored_shape())));
+        wrong.add(join(r.recipe.name, " has shape ", shape_of(r.tensor->shape), ", expected ",
+                       shape_of(r.stored_shape())));
       } else if (const std::string problem = type_problem(r); !problem.empty()) {
-        add(wrong, problem);
+        wrong.add(problem);
       }
     }
     std::sort(used.begin(), used.end());
     for (const TensorInfo& t : source.tensors())
       if (!std::binary_search(used.begin(), used.end(), std::string_view(t.name)) &&
           !names.ignores(t.name))
-        add(extra, t.name);
+        extra.add(t.name);
     std::string text;
-    if (!missing.empty()) text += "\n  missing: " + missing;
-    if (!extra.empty()) text += "\n  not expected: " + extra;
-    if (!wrong.empty()) text += "\n  wrong: " + wrong;
+    if (!missing.text.empty()) text += "\n  missing: " + missing.text;
+    if (!extra.text.empty()) text += "\n  not expected: " + extra.text;
+    if (!wrong.text.empty()) text += "\n  wrong: " + wrong.text;
     if (!text.empty()) fail<FileError>(source.path(), ": the tensors do not fit the model", text);
   }
   static std::string type_problem(const Request& r) {

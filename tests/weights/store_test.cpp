@@ -1,0 +1,251 @@
+// WeightStore: what lies where, one message for all that does not fit, nothing set after an error.
+#include <gtest/gtest.h>
+
+#include <ashlar/backend/scalar.hpp>
+#include <ashlar/weights/safetensors.hpp>
+#include <ashlar/weights/store.hpp>
+#include <stdexcept>
+
+#include "build_files.hpp"
+#include "support/compare.hpp"
+
+namespace {
+
+using namespace ashlar;
+using Floats = std::vector<float>;
+
+constexpr auto ignore_progress = [](index_t, index_t) {};
+
+/// A safetensors file in memory. `shift` bytes in front of the header move all data.
+class File {
+ public:
+  File& add(const std::string& name, const std::string& type, std::vector<index_t> shape,
+            std::string_view bytes) {
+    std::string extents;
+    for (const index_t n : shape) extents += (extents.empty() ? "" : ",") + std::to_string(n);
+    header_ += (header_.empty() ? "" : ",") + ("\"" + name) + "\":{\"dtype\":\"" + type +
+               "\",\"shape\":[" + extents + "],\"data_offsets\":[" + std::to_string(data_.size()) +
+               "," + std::to_string(data_.size() + bytes.size()) + "]}";
+    data_ += bytes;
+    return *this;
+  }
+  /// f32 values start, start + 1, ..
+  File& count(const std::string& name, std::vector<index_t> shape, float start = 0) {
+    std::string bytes;
+    index_t n = 1;
+    for (const index_t extent : shape) n *= extent;
+    for (index_t i = 0; i < n; ++i) bytes += build::raw(start + static_cast<float>(i));
+    return add(name, "F32", std::move(shape), bytes);
+  }
+  SafetensorsFile open(std::size_t spaces = 0) {
+    const std::string header = "{" + header_ + "}" + std::string(spaces, ' ');
+    memory_ = std::make_unique<build::Memory>(build::safetensors(header, data_));
+    return SafetensorsFile(memory_->span(), "file");
+  }
+
+ private:
+  std::string header_, data_;
+  std::unique_ptr<build::Memory> memory_;
+};
+
+Floats values(const WeightMatrix& w) {
+  Floats all(static_cast<std::size_t>(w.rows() * w.columns()));
+  for (index_t n = 0; n < w.rows(); ++n) decode_row(w, n, all.data() + n * w.columns());
+  return all;
+}
+Floats values(VectorView<const float> v) {
+  Floats all;
+  for (index_t i = 0; i < v.extent(0); ++i) all.push_back(v(i));
+  return all;
+}
+Floats counted(index_t n, float start = 0) {
+  Floats all;
+  for (index_t i = 0; i < n; ++i) all.push_back(start + static_cast<float>(i));
+  return all;
+}
+
+/// Weights of one layer whose q, k, v are rows of one tensor.
+struct Fused {
+  WeightMatrix q, k, v;
+  VectorView<const float> k_bias;
+  template <class F>
+  void visit(F&& f) {
+    f("layers.0.q", q, {20, 3});
+    f("layers.0.k", k, {2, 3});
+    f("layers.0.v", v, {2, 3});
+    f("layers.0.k_bias", k_bias, {2});
+  }
+  static NameMap names(bool transposed) {
+    return {.layer = {{"q", "h.{}.qkv", 0, 24, transposed},
+                      {"k", "h.{}.qkv", 20, 24, transposed},
+                      {"v", "h.{}.qkv", 22, 24, transposed},
+                      {"k_bias", "h.{}.bias", 20, 24}}};
+  }
+};
+
+template <class Weights>
+auto visitor(Weights& w) {
+  return [&w](auto&& f) { w.visit(f); };
+}
+
+TEST(WeightStore, TakesRowsOfFusedTensorsWhateverTheirAddress) {
+  File file;
+  file.count("h.0.qkv", {24, 3}).count("h.0.bias", {24}, 100);
+  for (const std::size_t shift : {0, 1, 2, 3}) {
+    const auto source = file.open(shift);
+    Fused w;
+    WeightStore store;
+    store.load(source, Fused::names(false), Executor{}, visitor(w), ignore_progress);
+    EXPECT_TRUE(support::same_bits(values(w.q), counted(60)));
+    EXPECT_TRUE(support::same_bits(values(w.k), counted(6, 60)));
+    EXPECT_TRUE(support::same_bits(values(w.v), counted(6, 66)));
+    EXPECT_TRUE(support::same_bits(values(w.k_bias), counted(2, 120)));
+  }
+}
+
+TEST(WeightStore, TransposesAndCutsColumns) {
+  for (const char* type : {"F32", "F16", "BF16"}) {
+    std::string bytes;  // [3, 24] in the file: element (i, o) is 8 o + i, exact in every type
+    for (int i = 0; i < 3; ++i)
+      for (int o = 0; o < 24; ++o) {
+        const auto x = static_cast<float>(8 * o + i);
+        bytes += type[0] == 'B'   ? build::raw(bfloat16(x))
+                 : type[1] == '1' ? build::raw(half(x))
+                                  : build::raw(x);
+      }
+    File file;
+    file.add("h.0.qkv", type, {3, 24}, bytes).count("h.0.bias", {24}, 100);
+    for (const std::size_t shift : {0, 1}) {
+      const auto source = file.open(shift);
+      Fused w;
+      WeightStore store;
+      store.load(source, Fused::names(true), Executor{}, visitor(w), ignore_progress);
+      const auto expected = [](int first, int rows) {
+        Floats all;
+        for (int o = first; o < first + rows; ++o)
+          for (int i = 0; i < 3; ++i) all.push_back(static_cast<float>(8 * o + i));
+        return all;
+      };
+      EXPECT_TRUE(support::same_bits(values(w.q), expected(0, 20))) << type;
+      EXPECT_TRUE(support::same_bits(values(w.k), expected(20, 2))) << type;
+      EXPECT_TRUE(support::same_bits(values(w.v), expected(22, 2))) << type;
+    }
+  }
+}
+
+struct Plain {
+  WeightMatrix a, b, c;
+  VectorView<const float> gain;
+  template <class F>
+  void visit(F&& f) {
+    f("a", a, {2, 4});
+    f("b", b, {2, 4});
+    f("c", c, {2, 4});
+    f("gain", gain, {4});
+  }
+  static NameMap names() {
+    return {.model = {{"a", "A"}, {"b", "B"}, {"c", "C"}, {"gain", "G"}}, .ignored = {".unused"}};
+  }
+  bool is_unset() const {
+    return a.data() == nullptr && b.data() == nullptr && c.data() == nullptr &&
+           gain.data() == nullptr;
+  }
+};
+
+std::string load_error(const TensorSource& source, Plain& w) {
+  WeightStore store;
+  return build::error_of(
+      [&] { store.load(source, Plain::names(), Executor{}, visitor(w), ignore_progress); });
+}
+
+TEST(WeightStore, OneMessageNamesAllThatDoesNotFit) {
+  File file;
+  file.count("A", {4, 2}).count("G", {4}).count("more", {1}).count("x.unused", {1});
+  file.add("C", "I32", {2, 4}, std::string(32, '\0'));
+  const auto source = file.open();
+  Plain w;
+  EXPECT_EQ(load_error(source, w),
+            "file: the tensors do not fit the model\n  missing: B\n  not expected: more\n"
+            "  wrong: A has shape [4, 2], expected [2, 4], C has type I32, expected F32, F16, BF16 "
+            "or a block format that is supported");
+  EXPECT_TRUE(w.is_unset());
+}
+
+TEST(WeightStore, AFusedTensorIsNamedOnce) {
+  Fused w;
+  WeightStore store;
+  const auto error = [&](const TensorSource& source) {
+    return build::error_of(
+        [&] { store.load(source, Fused::names(false), Executor{}, visitor(w), ignore_progress); });
+  };
+  EXPECT_EQ(error(File().count("h.0.bias", {24}).open()),
+            "file: the tensors do not fit the model\n  missing: h.0.qkv");
+  EXPECT_EQ(error(File().count("h.0.bias", {24}).count("h.0.qkv", {8, 3}).open()),
+            "file: the tensors do not fit the model\n  wrong: h.0.qkv has shape [8, 3], expected "
+            "[24, 3]");
+}
+
+TEST(WeightStore, VectorsMayBeDoubleAndMatricesMayNot) {
+  File file;
+  std::string doubles;
+  for (const double x : {0.1, 1e-3, -2.0, 3.5}) doubles += build::raw(x);
+  file.count("A", {2, 4}).count("B", {2, 4}).count("C", {2, 4}).add("G", "F64", {4}, doubles);
+  Plain w;
+  const auto source = file.open(5);
+  WeightStore store;
+  store.load(source, Plain::names(), Executor{}, visitor(w), ignore_progress);
+  EXPECT_TRUE(support::same_bits(values(w.gain), Floats{0.1f, 1e-3f, -2.f, 3.5f}));
+
+  File other;
+  other.count("A", {2, 4}).count("B", {2, 4}).count("G", {4});
+  other.add("C", "F64", {2, 4}, std::string(64, '\0'));
+  const auto wrong = other.open();
+  Plain unset;
+  EXPECT_TRUE(build::says(load_error(wrong, unset), "C has type F64, expected F32, F16, BF16"));
+  EXPECT_TRUE(unset.is_unset());
+}
+
+TEST(WeightStore, ProgressRisesToTheTotalThatTheStoreHolds) {
+  File file;
+  file.count("A", {2, 4}).count("B", {2, 4}).count("C", {2, 4}).count("G", {4});
+  const auto source = file.open();
+  Plain w;
+  WeightStore store;
+  std::vector<index_t> done, total;
+  store.load(source, Plain::names(), Executor{}, visitor(w), [&](index_t d, index_t t) {
+    done.push_back(d);
+    total.push_back(t);
+  });
+  ASSERT_EQ(done.size(), 4u);
+  for (std::size_t i = 1; i < done.size(); ++i) EXPECT_GT(done[i], done[i - 1]);
+  EXPECT_EQ(done.back(), total.back());
+  EXPECT_EQ(done.back(), store.bytes());
+  EXPECT_EQ(std::count(total.begin(), total.end(), total[0]), 4);
+}
+
+TEST(WeightStore, NothingIsSetWhenProgressEndsTheCall) {
+  File file;
+  file.count("A", {2, 4}).count("B", {2, 4}).count("C", {2, 4}).count("G", {4});
+  const auto source = file.open();
+  Plain w;
+  WeightStore store;
+  int calls = 0;
+  EXPECT_THROW(store.load(source, Plain::names(), Executor{}, visitor(w),
+                          [&](index_t, index_t) {
+                            if (++calls == 3) throw std::runtime_error("stop");
+                          }),
+               std::runtime_error);
+  EXPECT_TRUE(w.is_unset());
+  EXPECT_EQ(store.bytes(), 0);
+}
+
+TEST(NameMap, ReplacesTheLayerAndRefusesUnknownNames) {
+  const NameMap names{.model = {{"embedding", "wte"}}, .layer = {{"mixer.q", "h.{}.attn.q"}}};
+  EXPECT_EQ(names("embedding").name, "wte");
+  EXPECT_EQ(names("layers.7.mixer.q").name, "h.7.attn.q");
+  EXPECT_EQ(names("layers.123.mixer.q").name, "h.123.attn.q");
+  EXPECT_TRUE(build::says(build::error_of([&] { names("mixer.q"); }),
+                          "no rule for the weight \"mixer.q\""));
+}
+
+}  // namespace
