@@ -3,6 +3,7 @@
 
 #include <ashlar/weights/json.hpp>
 #include <ashlar/weights/mapped_file.hpp>
+#include <cmath>
 #include <optional>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -36,6 +37,16 @@ class ConfigReader {
   double number(std::string_view key, double fallback) const {
     const Json* v = value(key);
     return v ? v->as_number(what(key)) : fallback;
+  }
+  /// A finite number above 0.
+  double positive(std::string_view key) const {
+    const double x = number(key);
+    if (!(x > 0) || !std::isfinite(x))
+      fail<ValueError>(what(key), " is ", x, ", expected a finite number above 0");
+    return x;
+  }
+  double positive(std::string_view key, double fallback) const {
+    return has(key) ? positive(key) : fallback;
   }
   bool boolean(std::string_view key, bool fallback) const {
     const Json* v = value(key);

@@ -4,6 +4,7 @@
 #include <ashlar/models/causal_lm.hpp>
 #include <ashlar/models/checkpoint.hpp>
 #include <ashlar/nn/specs.hpp>
+#include <ashlar/weights/name_map.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -31,7 +32,7 @@ struct Gpt2Family {
                        d.n_heads);
     d.head_dim = d.d_model / d.n_heads;
     d.d_ff = j.size("n_inner", 4 * d.d_model);
-    layer.norm.eps = static_cast<float>(j.number("layer_norm_epsilon", 1e-5));
+    layer.norm.eps = static_cast<float>(j.positive("layer_norm_epsilon", 1e-5));
     layer.mixer.qkv_bias = layer.mixer.out_bias = true;
 
     Lm::Config c;
@@ -40,7 +41,7 @@ struct Gpt2Family {
     c.context_length = c.position.positions = j.size("n_positions", 1024);
     c.tied_head = j.boolean("tie_word_embeddings", true);
     c.final_norm = layer.norm;
-    c.layers.assign(static_cast<std::size_t>(j.size("n_layer", 12)), layer);
+    c.layers.assign(static_cast<std::size_t>(j.size("n_layer", 12, 1, 10'000)), layer);
     const double head =
         j.boolean("scale_attn_weights", true) ? static_cast<double>(d.head_dim) : 1.0;
     const bool by_layer = j.boolean("scale_attn_by_inverse_layer_idx", false);

@@ -5,6 +5,7 @@
 #include <ashlar/models/checkpoint.hpp>
 #include <ashlar/models/presets/rope_config.hpp>
 #include <ashlar/nn/specs.hpp>
+#include <ashlar/weights/name_map.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -22,6 +23,8 @@ struct LlamaFamily {
   }
 
  private:
+  static constexpr index_t layer_limit = 10'000;  // a number that no model has
+
   static void fill_layers(Lm::Config& c, index_t layers, const Lm::Block::Config& layer) {
     c.d_model = layer.dims.d_model;
     c.final_norm = layer.norm;
@@ -38,7 +41,10 @@ struct LlamaFamily {
     d.n_kv_heads = j.size("num_key_value_heads", d.n_heads);
     d.head_dim = j.size("head_dim", max_index(d.d_model / d.n_heads, 1));
     d.d_ff = j.size("intermediate_size");
-    layer.norm.eps = static_cast<float>(j.number("rms_norm_eps", 1e-6));
+    if (d.n_heads % d.n_kv_heads != 0)
+      fail<ValueError>(j.what("num_key_value_heads"), " is ", d.n_kv_heads,
+                       ", expected a divisor of num_attention_heads ", d.n_heads);
+    layer.norm.eps = static_cast<float>(j.positive("rms_norm_eps", 1e-6));
     layer.mixer.position.rule = read_rope_rule(j, d.head_dim, 10000.0);
     layer.mixer.qkv_bias = layer.mixer.out_bias = j.boolean("attention_bias", false);
     layer.ffn.bias = j.boolean("mlp_bias", false);
@@ -49,7 +55,7 @@ struct LlamaFamily {
     c.tied_head = j.boolean("tie_word_embeddings", false);
     // Stretched by the length of the call: no end that could be named.
     if (layer.mixer.position.rule.depends_on_length()) c.context_length = 0;
-    fill_layers(c, j.size("num_hidden_layers"), layer);
+    fill_layers(c, j.size("num_hidden_layers", -1, 1, layer_limit), layer);
     return c;
   }
 
@@ -62,13 +68,19 @@ struct LlamaFamily {
     d.head_dim = size(g, "llama.attention.key_length", max_index(d.d_model / d.n_heads, 1));
     d.value_dim = size(g, "llama.attention.value_length", d.head_dim);
     d.d_ff = size(g, "llama.feed_forward_length");
-    layer.norm.eps = static_cast<float>(g.number("llama.attention.layer_norm_rms_epsilon"));
+    if (d.n_heads % d.n_kv_heads != 0)
+      fail<ValueError>(g.path(), ": llama.attention.head_count_kv is ", d.n_kv_heads,
+                       ", expected a divisor of llama.attention.head_count ", d.n_heads);
+    layer.norm.eps = static_cast<float>(positive(g, "llama.attention.layer_norm_rms_epsilon"));
     // The rows of q and k are stored so that neighbours turn together.
     layer.mixer.position.pairing = RopePairing::interleaved;
     RopeRule& rule = layer.mixer.position.rule;
-    rule.theta = g.number("llama.rope.freq_base", 10000.0);
+    rule.theta = g.find_key("llama.rope.freq_base") ? positive(g, "llama.rope.freq_base") : 10000.0;
     rule.width = size(g, "llama.rope.dimension_count", d.head_dim);
-    rule.scaling = scaling(g);
+    if (rule.width % 2 != 0 || rule.width > d.head_dim)
+      fail<ValueError>(g.path(), ": llama.rope.dimension_count is ", rule.width,
+                       ", expected an even number of at most the head's ", d.head_dim);
+    rule.scaling = scaling(g, rule.width / 2);
 
     Lm::Config c;
     const TensorInfo& table = g.at("token_embd.weight");
@@ -77,23 +89,37 @@ struct LlamaFamily {
     c.tied_head = g.find("output.weight") == nullptr;
     layer.mixer.qkv_bias = g.find("blk.0.attn_q.bias") != nullptr;
     layer.mixer.out_bias = g.find("blk.0.attn_output.bias") != nullptr;
-    fill_layers(c, size(g, "llama.block_count"), layer);
+    fill_layers(c, size(g, "llama.block_count", -1, layer_limit), layer);
     return c;
   }
-  static index_t size(const GgufFile& g, std::string_view key, index_t fallback = -1) {
+  static index_t size(const GgufFile& g, std::string_view key, index_t fallback = -1,
+                      index_t high = index_t{1} << 31) {
     const index_t n = fallback < 0 ? g.integer(key) : g.integer(key, fallback);
-    if (n < 1 || n > (index_t{1} << 31))
-      fail<ValueError>(g.path(), ": ", key, " is ", n, ", expected 1 to 2^31");
+    if (n < 1 || n > high)
+      fail<ValueError>(g.path(), ": ", key, " is ", n, ", expected 1 to ", high);
     return n;
   }
-  static RopeScaling scaling(const GgufFile& g) {
+  static double positive(const GgufFile& g, std::string_view key) {
+    const double x = g.number(key);
+    if (!(x > 0) || !std::isfinite(x))
+      fail<ValueError>(g.path(), ": ", key, " is ", x, ", expected a finite number above 0");
+    return x;
+  }
+  static RopeScaling scaling(const GgufFile& g, index_t pairs) {
     if (const TensorInfo* divisors = g.find("rope_freqs.weight")) {
-      std::vector<float> values(static_cast<std::size_t>(divisors->elements()));
+      if (divisors->elements() != pairs)
+        fail<FileError>(g.path(), ": rope_freqs.weight has ", divisors->elements(),
+                        " elements, expected ", pairs, ", one a rotated pair");
+      std::vector<float> values(static_cast<std::size_t>(pairs));
       read_f32(*divisors, values);
+      for (const float x : values)
+        if (!(x > 0) || !std::isfinite(x))
+          fail<ValueError>(g.path(), ": rope_freqs.weight holds ", x,
+                           ", expected finite numbers above 0");
       return rope_scaling::Divisors{{values.begin(), values.end()}};
     }
     const auto type = g.string("llama.rope.scaling.type", "none");
-    if (type == "linear") return rope_scaling::Linear{g.number("llama.rope.scaling.factor")};
+    if (type == "linear") return rope_scaling::Linear{positive(g, "llama.rope.scaling.factor")};
     if (type != "none")
       fail<ValueError>(g.path(), ": llama.rope.scaling.type is \"", type,
                        "\", supported: none, linear");
