@@ -1,0 +1,113 @@
+// Scaled rotary frequencies against formulas in double, over parameters that published models have
+// and the edges of each rule.
+#include <gtest/gtest.h>
+
+#include <ashlar/ops/rope_scaling.hpp>
+
+#include "oracle/rope.hpp"
+#include "support/compare.hpp"
+
+namespace {
+
+using namespace ashlar;
+namespace rules = ashlar::rope_scaling;
+
+/// Two orders of rounding apart, no more.
+void expect_table(const RopeFrequencies& got, const oracle::RopeTable& expected) {
+  std::vector<double> budget;
+  for (const double f : expected.inverse_frequencies) budget.push_back(1e-13 * f);
+  EXPECT_TRUE(support::all_within(got.inverse, expected.inverse_frequencies, budget));
+  EXPECT_NEAR(got.magnitude, expected.attention_factor, 1e-15);
+}
+
+oracle::RopeScaling scaling(oracle::Scaling kind, double factor, double original = 0,
+                            double length = 0) {
+  oracle::RopeScaling s;
+  s.kind = kind;
+  s.factor = factor;
+  s.original = original;
+  s.length = length;
+  return s;
+}
+
+struct Width {
+  double theta;
+  index_t width;
+};
+constexpr Width widths[] = {{10000.0, 64}, {500000.0, 128}, {700.0, 12}, {1e6, 4}};
+
+TEST(RopeScaling, LinearDividesAll) {
+  for (const auto [theta, width] : widths)
+    for (const double factor : {1.0, 2.5, 8.0}) {
+      const RopeRule rule{theta, width, rules::Linear{factor}};
+      expect_table(
+          rule.frequencies(1000),
+          oracle::rope_table(theta, width, width, scaling(oracle::Scaling::linear, factor)));
+      EXPECT_FALSE(rule.depends_on_length());
+    }
+}
+
+TEST(RopeScaling, DynamicIsPlainUpToTheTrainedLength) {
+  for (const auto [theta, width] : widths) {
+    const RopeRule rule{theta, width, rules::Dynamic{2.5, 100}};
+    EXPECT_TRUE(rule.depends_on_length());
+    const auto plain = RopeRule{theta, width, {}}.frequencies();
+    EXPECT_TRUE(support::same_bits(rule.frequencies(1).inverse, plain.inverse));
+    EXPECT_TRUE(support::same_bits(rule.frequencies(100).inverse, plain.inverse));
+    for (const index_t length : {101, 250, 100000})
+      expect_table(rule.frequencies(length),
+                   oracle::rope_table(
+                       theta, width, width,
+                       scaling(oracle::Scaling::dynamic, 2.5, 100, static_cast<double>(length))));
+    EXPECT_LT(rule.frequencies(101).inverse[1], plain.inverse[1]);
+  }
+}
+
+TEST(RopeScaling, YarnWithAndWithoutRounding) {
+  for (const auto [theta, width] : widths)
+    for (const double factor : {1.0, 4.0, 40.0})
+      for (const double original : {48.0, 4096.0})
+        for (const bool truncate : {true, false}) {
+          auto expected = scaling(oracle::Scaling::yarn, factor, original);
+          expected.beta_fast = 20;
+          expected.beta_slow = 2;
+          expected.truncate = truncate;
+          const RopeRule rule{
+              theta, width,
+              rules::Yarn{factor, original, 20, 2, truncate, rules::Yarn::usual_magnitude(factor)}};
+          expect_table(rule.frequencies(7), oracle::rope_table(theta, width, width, expected));
+        }
+  EXPECT_EQ(rules::Yarn::usual_magnitude(0.5), 1.0);
+  EXPECT_NEAR(rules::Yarn::usual_magnitude(40, 0.707), 0.0707 * std::log(40.0) + 1, 1e-15);
+}
+
+TEST(RopeScaling, Llama3HasThreeBands) {
+  for (const auto [theta, width] : widths)
+    for (const double original : {48.0, 8192.0}) {
+      const RopeRule rule{theta, width, rules::Llama3{8, original, 1, 4}};
+      expect_table(
+          rule.frequencies(7),
+          oracle::rope_table(theta, width, width, scaling(oracle::Scaling::llama3, 8, original)));
+    }
+}
+
+TEST(RopeScaling, DivisorsAreOneAPair) {
+  const RopeRule rule{10000.0, 4, rules::Divisors{{1.0, 8.0}}};
+  EXPECT_NEAR(rule.frequencies().inverse[0], 1.0, 1e-15);
+  EXPECT_NEAR(rule.frequencies().inverse[1], 0.01 / 8, 1e-16);
+  const RopeRule wrong{10000.0, 6, rules::Divisors{{1.0, 8.0}}};
+  EXPECT_THROW(wrong.frequencies(), ShapeError);
+}
+
+TEST(RopeRule, EqualMeansTheSameTable) {
+  const RopeRule rule{10000.0, 64, rules::Linear{2}};
+  EXPECT_EQ(rule, (RopeRule{10000.0, 64, rules::Linear{2}}));
+  EXPECT_NE(rule, (RopeRule{10000.0, 64, rules::Linear{3}}));
+  EXPECT_NE(rule, (RopeRule{10000.0, 32, rules::Linear{2}}));
+  EXPECT_NE(rule, (RopeRule{10001.0, 64, rules::Linear{2}}));
+  EXPECT_NE(rule, (RopeRule{10000.0, 64, {}}));
+  EXPECT_THROW(RopeRule{}.frequencies(), ValueError);  // a width must be given
+  EXPECT_EQ((RopeRule{10000.0, 0, {}}.frequencies().inverse.size()), 0u);
+}
+
+}  // namespace
