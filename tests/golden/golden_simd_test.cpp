@@ -6,7 +6,7 @@
 namespace golden {
 namespace {
 
-[[maybe_unused]] const bool registered = register_cases(op_runners<ashlar::backend::SimdCpu>());
+[[maybe_unused]] const bool registered = register_cases(all_runners<ashlar::backend::SimdCpu>());
 
 }  // namespace
 }  // namespace golden

@@ -25,7 +25,8 @@ auto find_oracle(const OpCase& c) {
 }
 
 Runners scalar_runners() {
-  Runners run = op_runners<ashlar::backend::ScalarCpu>();
+  Runners run = all_runners<ashlar::backend::ScalarCpu>();
+  run.real = real_first_prompt<ashlar::backend::ScalarCpu>;
   run.extras = {
       {"oracle", [](const OpCase& c) { return find_oracle(c) != oracle_table().end(); },
        [](const OpCase& c) { find_oracle(c)->second(c); }},

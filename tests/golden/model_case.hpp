@@ -42,6 +42,12 @@ class ModelCase {
   index_t integer(std::string_view key, index_t otherwise) const {
     return static_cast<index_t>(number(key, static_cast<double>(otherwise)));
   }
+  /// The rule of rotary frequencies, "" where there is none.
+  std::string rope_type() const {
+    const auto* rope = config_.find("rope_parameters");
+    const auto* type = rope && rope->is_object() ? rope->find("rope_type") : nullptr;
+    return type ? type->as_string("rope_type") : "";
+  }
   bool flag(std::string_view key) const {
     const auto* value = config_.find(key);
     return value && value->is_bool() && value->as_bool();

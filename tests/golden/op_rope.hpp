@@ -1,7 +1,7 @@
 // Golden cases of rotary positions on one backend.
 #pragma once
 
-#include <ashlar/ops/rope.hpp>
+#include <ashlar/ops/rope_scaling.hpp>
 
 #include "op_rows.hpp"
 
@@ -47,10 +47,45 @@ void rope(const OpCase& c) {
   expect_golden(c, "y", first);
 }
 
-/// Frequencies that a scaling rule makes; a test of its own, so that a rule that is missing shows.
+/// Frequencies that a scaling rule makes, in double; a test of its own, so that a rule that is
+/// missing shows.
 inline void rope_scaling(const OpCase& c) {
-  const auto* scaling = c.setting("scaling");
-  throw Unsupported{"rope scaling " + scaling->at("kind").as_string() + " is not implemented yet"};
+  const auto& scaling = *c.setting("scaling");
+  const auto number = [&](const char* key, double otherwise) {
+    const auto* value = scaling.find(key);
+    return value ? value->as_number(key) : otherwise;
+  };
+  namespace rules = ashlar::rope_scaling;
+  ashlar::RopeRule rule{c.number("theta", 1e4), c.integer("rotary", c.shape("x")[2]), {}};
+  const double factor = number("factor", 1), original = number("original", 0);
+  const std::string kind = scaling.at("kind").as_string();
+  if (kind == "linear") {
+    rule.scaling = rules::Linear{factor};
+  } else if (kind == "dynamic") {
+    rule.scaling = rules::Dynamic{factor, original};
+  } else if (kind == "llama3") {
+    rule.scaling = rules::Llama3{factor, original, number("low", 1), number("high", 4)};
+  } else if (kind == "yarn") {
+    const auto* truncate = scaling.find("truncate");
+    const double mscale = number("mscale", 1), all_dim = number("mscale_all_dim", 0);
+    rule.scaling = rules::Yarn{factor,
+                               original,
+                               number("beta_fast", 32),
+                               number("beta_slow", 1),
+                               !truncate || truncate->as_bool(),
+                               rules::Yarn::usual_magnitude(factor, mscale) /
+                                   rules::Yarn::usual_magnitude(factor, all_dim)};
+  } else {
+    throw Unsupported{"rope scaling " + kind + " is not implemented yet"};
+  }
+  const auto positions = c.values<index_t>("positions");
+  const auto got = rule.frequencies(
+      c.integer("length", *std::max_element(positions.begin(), positions.end()) + 1));
+  const auto expected = c.values<double>("inv_freq");
+  std::vector<double> budget;
+  for (const double f : expected) budget.push_back(1e-12 * f);
+  EXPECT_TRUE(support::all_within(got.inverse, expected, budget));
+  EXPECT_EQ(static_cast<float>(got.magnitude), c.values<float>("attention_factor").at(0));
 }
 
 }  // namespace golden

@@ -14,6 +14,7 @@
 
 #include "case.hpp"
 #include "model_case.hpp"
+#include "real_case.hpp"
 
 namespace golden {
 
@@ -48,11 +49,13 @@ struct Extra {
 };
 
 /// What one backend runs: a function for every operation ("attention" serves all files of that
-/// prefix) and one for models.
+/// prefix), one for models and one for published models.
 struct Runners {
   std::string backend;
   std::map<std::string, void (*)(const OpCase&), std::less<>> ops;
+  bool skip_missing_ops = true;  // by name; else they are left to the other backends
   void (*model)(const ModelCase&) = nullptr;
+  void (*real)(const RealCase&) = nullptr;
   std::vector<Extra> extras;
   void (*oracle_model)(const ModelCase&) = nullptr;
 };
@@ -63,6 +66,7 @@ inline void add_op_file(const Runners& run, const std::string& suite, const std:
                         std::shared_ptr<const ashlar::SafetensorsFile> file) {
   const auto runner = run.ops.find(op.starts_with("attention_") ? "attention" : op);
   const auto function = runner == run.ops.end() ? nullptr : runner->second;
+  if (!function && !run.skip_missing_ops) return;
   const int count = std::stoi(file->metadata().find("cases")->second);
   for (int i = 0; i < count; ++i) {
     const std::string name = "case" + std::to_string(i) + "/";
@@ -77,7 +81,7 @@ inline void add_op_file(const Runners& run, const std::string& suite, const std:
 }
 
 /// Everything below `root`: a folder with config.json and expected.safetensors is a model, another
-/// safetensors file an operation, if it has a number of `cases`.
+/// safetensors file an operation, if it has a number of `cases`, else about a published model.
 inline int add_cases(const Runners& run, const std::string& label,
                      const std::filesystem::path& root) {
   namespace fs = std::filesystem;
@@ -102,7 +106,8 @@ inline int add_cases(const Runners& run, const std::string& label,
       if (run.oracle_model)
         add_test(name, "oracle",
                  [model = run.oracle_model, folder] { model(ModelCase(folder.string())); });
-    } else if (path.extension() == ".safetensors" && path.filename() != "model.safetensors") {
+    } else if (path.extension() == ".safetensors" &&
+               !fs::exists(path.parent_path() / "expected.safetensors")) {
       std::shared_ptr<const ashlar::SafetensorsFile> file;
       try {
         file = std::make_shared<const ashlar::SafetensorsFile>(path.string());
@@ -112,8 +117,9 @@ inline int add_cases(const Runners& run, const std::string& label,
       }
       ++found;
       if (file->metadata().count("cases") == 0) {
-        add_test(suite, run.backend,
-                 [] { throw Unsupported{"a real model: this program has no weights for it"}; });
+        add_test(suite, run.backend, [real = run.real, file, name = path.stem().string()] {
+          real(RealCase(file, name));
+        });
         continue;
       }
       add_op_file(run, suite, path.stem().string(), file);

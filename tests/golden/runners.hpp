@@ -1,6 +1,7 @@
-// The operations that a backend is tested with.
+// What a backend is tested with.
 #pragma once
 
+#include "model_checks.hpp"
 #include "op_attention.hpp"
 #include "op_rope.hpp"
 #include "op_rows.hpp"
@@ -9,7 +10,7 @@
 namespace golden {
 
 template <class B>
-Runners op_runners() {
+Runners all_runners() {
   Runners run;
   run.backend = std::string(B::name);
   run.ops = {{"rms_norm", rms_norm<B>},
@@ -22,9 +23,8 @@ Runners op_runners() {
              {"softmax", softmax<B>},
              {"attention", attention<B>},
              {"alibi_slopes", alibi_slopes}};
-  run.model = [](const ModelCase& c) {
-    throw Unsupported{"model family " + c.family() + " is not implemented yet"};
-  };
+  run.model = model<B>;
+  run.real = real_model<B>;
   return run;
 }
 

@@ -137,7 +137,7 @@ TEST(Load, TheOlderFormOfTheRotaryRuleGivesTheSameBits) {
     }
 }
 
-/// Biases that no golden model has, and weights in 16 bits, against the oracle in double.
+/// Biases, which no golden Llama has, against the oracle in double.
 TEST(Load, LlamaWithBiases) {
   Model m = Model::golden("llama2");
   support::Random random(5);
