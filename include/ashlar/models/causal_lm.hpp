@@ -57,6 +57,12 @@ struct CausalLm {
     index_t batch() const { return batch_size_; }
     index_t capacity() const { return capacity_; }
     index_t length() const { return length_; }
+    /// Bytes that the layers keep of the tokens.
+    index_t bytes() const {
+      index_t sum = 0;
+      for (const auto& layer : layers_) sum += layer.bytes();
+      return sum;
+    }
     /// Forgets all tokens from position `length` on.
     void truncate(index_t length) {
       if (length < 0) fail<ValueError>("CausalLm: length is ", length, ", expected at least 0");

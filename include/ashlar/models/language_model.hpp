@@ -34,6 +34,8 @@ class LanguageModel {
   virtual void start(index_t batch, index_t capacity) = 0;
   /// Tokens that each sequence holds.
   virtual index_t length() const = 0;
+  /// Bytes of the state.
+  virtual index_t state_bytes() const = 0;
   /// Forgets the tokens from position `length` on.
   virtual void truncate(index_t length) = 0;
   /// Runs T more tokens of each sequence.
@@ -70,6 +72,7 @@ class FamilyModel final : public LanguageModel {
     state_ = std::make_unique<typename Lm::State>(model_.config, batch, capacity);
   }
   index_t length() const override { return state_->length(); }
+  index_t state_bytes() const override { return state_->bytes(); }
   void truncate(index_t length) override { state_->truncate(length); }
   void forward(MatrixView<const std::int32_t> tokens, MatrixView<float> hidden,
                LayerObserver* observer) override {
