@@ -3,6 +3,9 @@
 
 #include <span>
 #include <string>
+#include <vector>
+
+#include "byte_level_bpe.hpp"
 
 namespace ashlar::examples {
 
@@ -14,22 +17,43 @@ struct ChatMessage {
 inline constexpr const char* smollm2_system_line =
     "You are a helpful AI assistant named SmolLM, trained by Hugging Face";
 
-/// One message: <|im_start|>role, its content and <|im_end|>, each with a line end.
-inline std::string chatml_message(const ChatMessage& message) {
-  return "<|im_start|>" + message.role + "\n" + message.content + "<|im_end|>\n";
+/// The id of a control token. Throws: ValueError if the vocabulary has none of this text.
+inline std::int32_t control_token(const ByteLevelBpe& tokenizer, const std::string& text) {
+  const std::vector<std::int32_t> ids = tokenizer.encode(text);
+  if (ids.size() != 1)
+    fail<ValueError>("the vocabulary has no token ", text,
+                     ", expected a model made for ChatML conversations");
+  return ids[0];
 }
 
-/// The conversation so far and the opening of the assistant's answer. Without a system message at
+/// Tokens of the conversation so far and of the opening of the assistant's answer. Each message is
+/// <|im_start|>role, its content and <|im_end|>, each with a line end. Without a system message at
 /// the front, the line that SmolLM2 was trained with is put there.
 ///
+/// Only the frame holds control tokens: whatever a message says, it cannot end itself.
+///
 /// Source: the chat template in the SmolLM2 model file.
-inline std::string chatml_prompt(std::span<const ChatMessage> messages) {
-  std::string prompt;
-  if (messages.empty() || messages[0].role != "system") {
-    prompt = chatml_message({"system", smollm2_system_line});
-  }
-  for (const ChatMessage& message : messages) prompt += chatml_message(message);
-  return prompt + "<|im_start|>assistant\n";
+inline std::vector<std::int32_t> chatml_tokens(const ByteLevelBpe& tokenizer,
+                                               std::span<const ChatMessage> messages) {
+  const std::int32_t start = control_token(tokenizer, "<|im_start|>");
+  const std::int32_t end = control_token(tokenizer, "<|im_end|>");
+  std::vector<std::int32_t> tokens;
+  const auto add_text = [&](const std::string& text) {
+    const auto ids = tokenizer.encode(text, {.parse_special = false});
+    tokens.insert(tokens.end(), ids.begin(), ids.end());
+  };
+  const auto add_message = [&](const ChatMessage& message) {
+    tokens.push_back(start);
+    add_text(message.role + "\n" + message.content);
+    tokens.push_back(end);
+    add_text("\n");
+  };
+  if (messages.empty() || messages[0].role != "system")
+    add_message({"system", smollm2_system_line});
+  for (const ChatMessage& message : messages) add_message(message);
+  tokens.push_back(start);
+  add_text("assistant\n");
+  return tokens;
 }
 
 }  // namespace ashlar::examples

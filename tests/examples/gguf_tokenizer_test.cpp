@@ -178,7 +178,7 @@ TEST_F(SmolLm2, ChatPrompt) {
                         198,  1,    4093,  198,  36971, 281, 827,  8545,  1701,  260,
                         6376, 314,  4461,  30,   2,     198, 1,    520,   9531,  198};
   const ChatMessage question{"user", "Explain in two sentences why the sky is blue."};
-  EXPECT_EQ(ByteLevelBpe(vocabulary_).encode(chatml_prompt({&question, 1})), expected);
+  EXPECT_EQ(chatml_tokens(ByteLevelBpe(vocabulary_), {&question, 1}), expected);
 }
 
 }  // namespace
