@@ -1,0 +1,62 @@
+// What the programs' command lines have in common.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <ashlar/core/error.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "gguf_tokenizer.hpp"
+#include "open_model.hpp"
+
+namespace ashlar::examples {
+
+inline void add_backend_option(CLI::App& app, ModelOptions& options) {
+  app.add_option("--backend", options.backend, "scalar, simd or eigen")
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+inline void add_threads_option(CLI::App& app, ModelOptions& options) {
+  app.add_option("--threads", options.threads, "Threads; 0 takes as many as the machine has")
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+/// A check of an option: a whole number, not below `least`.
+inline CLI::Validator at_least(index_t least) {
+  const auto check = [least](std::string& text) -> std::string {
+    index_t value = 0;
+    if (CLI::detail::lexical_cast(text, value) && value >= least) return {};
+    return join("is ", text, ", expected a whole number from ", least);
+  };
+  return CLI::Validator(check, "");
+}
+
+/// The tokenizer of a checkpoint. Throws FileError for a folder, which brings none that we read.
+inline ByteLevelBpe open_tokenizer(const Checkpoint& checkpoint) {
+  if (!checkpoint.gguf())
+    fail<FileError>(checkpoint.path(),
+                    ": is a folder, expected a .gguf file (the tokenizer is read from it)");
+  return ByteLevelBpe(read_vocabulary(*checkpoint.gguf()));
+}
+
+/// Reads the arguments and runs the program. Every error becomes a message on stderr; the result is
+/// 1, or 2 for arguments that are not understood.
+template <class Body>
+int run_program(CLI::App& app, int argc, char** argv, Body&& body) {
+  try {
+    app.parse(argc, argv);
+    body();
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    std::fprintf(stderr, "error: %s (--help lists the options)\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace ashlar::examples
