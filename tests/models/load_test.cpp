@@ -70,7 +70,7 @@ TEST(Load, DataMayBeginAtAnyByte) {
     const std::string path = folder / "model.safetensors", bytes = read_file(path);
     std::uint64_t length = 0;
     std::memcpy(&length, bytes.data(), sizeof length);
-    for (const std::size_t shift : {1, 2, 3}) {
+    for (const std::size_t shift : {1u, 2u, 3u}) {
       const auto data = bytes.substr(8 + static_cast<std::size_t>(length));
       const std::string header = bytes.substr(8, static_cast<std::size_t>(length));
       write_file(path, build::safetensors(header + std::string(shift, ' '), data));

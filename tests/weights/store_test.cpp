@@ -91,7 +91,7 @@ auto visitor(Weights& w) {
 TEST(WeightStore, TakesRowsOfFusedTensorsWhateverTheirAddress) {
   File file;
   file.count("h.0.qkv", {24, 3}).count("h.0.bias", {24}, 100);
-  for (const std::size_t shift : {0, 1, 2, 3}) {
+  for (const std::size_t shift : {0u, 1u, 2u, 3u}) {
     const auto source = file.open(shift);
     Fused w;
     WeightStore store;
@@ -115,7 +115,7 @@ TEST(WeightStore, TransposesAndCutsColumns) {
       }
     File file;
     file.add("h.0.qkv", type, {3, 24}, bytes).count("h.0.bias", {24}, 100);
-    for (const std::size_t shift : {0, 1}) {
+    for (const std::size_t shift : {0u, 1u}) {
       const auto source = file.open(shift);
       Fused w;
       WeightStore store;
