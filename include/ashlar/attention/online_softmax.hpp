@@ -64,7 +64,7 @@ ASHLAR_HD A add_sink(SoftmaxState<A>& state, A sink) {
 /// Natural log of the sum of exponentials; -inf for an empty state. In double: one number a row.
 template <class A>
 ASHLAR_HD double log_sum_exp(const SoftmaxState<A>& s) {
-  if (!(s.l > 0)) return -std::numeric_limits<double>::infinity();
+  if (s.l == 0) return -HUGE_VAL;  // a NaN stays one
   return static_cast<double>(s.m) * 0.69314718055994531 + std::log(static_cast<double>(s.l));
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ashlar/core/types.hpp>
-#include <bit>
 #include <string_view>
 #include <type_traits>
 
@@ -15,7 +14,7 @@ struct bfloat16 {
   bfloat16() = default;
   ASHLAR_HD explicit constexpr bfloat16(float value) : bits(round(value)) {}
   ASHLAR_HD constexpr operator float() const {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+    return __builtin_bit_cast(float, static_cast<std::uint32_t>(bits) << 16);
   }
   ASHLAR_HD static constexpr bfloat16 from_bits(std::uint16_t b) {
     bfloat16 x;
@@ -25,7 +24,7 @@ struct bfloat16 {
 
  private:
   ASHLAR_HD static constexpr std::uint16_t round(float value) {
-    const auto u = std::bit_cast<std::uint32_t>(value);
+    const auto u = __builtin_bit_cast(std::uint32_t, value);
     if ((u & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((u >> 16) | 0x40u);
     return static_cast<std::uint16_t>((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
   }
@@ -40,11 +39,12 @@ struct half {
   ASHLAR_HD constexpr operator float() const {
     const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
     const std::uint32_t exponent = (bits >> 10) & 31u, mantissa = bits & 1023u;
-    if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
-    if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+    if (exponent == 31) return __builtin_bit_cast(float, sign | 0x7f800000u | (mantissa << 13));
+    if (exponent != 0)
+      return __builtin_bit_cast(float, sign | ((exponent + 112) << 23) | (mantissa << 13));
     // Subnormal: mantissa * 2^-24, exact in a float; the sign is put back by hand to keep -0.
     const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
-    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
+    return __builtin_bit_cast(float, sign | __builtin_bit_cast(std::uint32_t, magnitude));
   }
   ASHLAR_HD static constexpr half from_bits(std::uint16_t b) {
     half x;
@@ -54,7 +54,7 @@ struct half {
 
  private:
   ASHLAR_HD static constexpr std::uint16_t round(float value) {
-    const auto u = std::bit_cast<std::uint32_t>(value);
+    const auto u = __builtin_bit_cast(std::uint32_t, value);
     const auto sign = static_cast<std::uint16_t>((u >> 16) & 0x8000u);
     const std::uint32_t a = u & 0x7fffffffu;
     if (a > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u | ((a >> 13) & 0x1ffu));
@@ -66,7 +66,8 @@ struct half {
     if (a < 0x33000000u) return sign;  // below half of the smallest subnormal
     const std::uint32_t shift = 126u - (a >> 23), m = (a & 0x7fffffu) | 0x800000u;
     const std::uint32_t q = m >> shift, rest = m & ((1u << shift) - 1), tie = 1u << (shift - 1);
-    return static_cast<std::uint16_t>(sign | (q + ((rest > tie || (rest == tie && (q & 1u))) ? 1u : 0u)));
+    return static_cast<std::uint16_t>(sign |
+                                      (q + ((rest > tie || (rest == tie && (q & 1u))) ? 1u : 0u)));
   }
 };
 
@@ -81,19 +82,41 @@ concept Element = is_element_v<std::remove_const_t<T>>;
 
 /// The type that sums over T are formed in: double for double, float for everything else.
 template <class T>
-using accumulator_t = std::conditional_t<std::is_same_v<std::remove_const_t<T>, double>, double, float>;
+using accumulator_t =
+    std::conditional_t<std::is_same_v<std::remove_const_t<T>, double>, double, float>;
 
 /// Rounds x to T and widens it again.
 template <class T, class A>
 ASHLAR_HD constexpr A round_to(A x) {
-  if constexpr (std::is_same_v<T, A>) return x;
-  else return static_cast<A>(static_cast<T>(x));
+  if constexpr (std::is_same_v<T, A>)
+    return x;
+  else
+    return static_cast<A>(static_cast<T>(x));
 }
 
 /// Element types of files and weights. Block formats are those of GGUF.
 enum class DType : std::uint8_t {
-  f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean,
-  q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k, q6_k,
+  f64,
+  f32,
+  f16,
+  bf16,
+  i64,
+  i32,
+  i16,
+  i8,
+  u64,
+  u32,
+  u16,
+  u8,
+  boolean,
+  q8_0,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q4_k,
+  q5_k,
+  q6_k,
   unsupported  // a known name or id without a reader here: listed, but an error on use
 };
 
@@ -104,10 +127,11 @@ struct DTypeInfo {
 };
 constexpr DTypeInfo info(DType t) {
   constexpr DTypeInfo table[] = {
-      {"F64", 1, 8},   {"F32", 1, 4},   {"F16", 1, 2},    {"BF16", 1, 2},   {"I64", 1, 8},
-      {"I32", 1, 4},   {"I16", 1, 2},   {"I8", 1, 1},     {"U64", 1, 8},    {"U32", 1, 4},
-      {"U16", 1, 2},   {"U8", 1, 1},    {"BOOL", 1, 1},   {"Q8_0", 32, 34}, {"Q4_0", 32, 18},
-      {"Q4_1", 32, 20}, {"Q5_0", 32, 22}, {"Q5_1", 32, 24}, {"Q4_K", 256, 144}, {"Q5_K", 256, 176},
+      {"F64", 1, 8},      {"F32", 1, 4},        {"F16", 1, 2},      {"BF16", 1, 2},
+      {"I64", 1, 8},      {"I32", 1, 4},        {"I16", 1, 2},      {"I8", 1, 1},
+      {"U64", 1, 8},      {"U32", 1, 4},        {"U16", 1, 2},      {"U8", 1, 1},
+      {"BOOL", 1, 1},     {"Q8_0", 32, 34},     {"Q4_0", 32, 18},   {"Q4_1", 32, 20},
+      {"Q5_0", 32, 22},   {"Q5_1", 32, 24},     {"Q4_K", 256, 144}, {"Q5_K", 256, 176},
       {"Q6_K", 256, 210}, {"unsupported", 1, 0}};
   return table[static_cast<std::size_t>(t)];
 }
@@ -116,11 +140,17 @@ constexpr bool is_float(DType t) { return t <= DType::bf16; }
 
 template <class T>
 inline constexpr DType dtype_of = DType::unsupported;
-template <> inline constexpr DType dtype_of<double> = DType::f64;
-template <> inline constexpr DType dtype_of<float> = DType::f32;
-template <> inline constexpr DType dtype_of<half> = DType::f16;
-template <> inline constexpr DType dtype_of<bfloat16> = DType::bf16;
-template <> inline constexpr DType dtype_of<std::int64_t> = DType::i64;
-template <> inline constexpr DType dtype_of<std::int32_t> = DType::i32;
+template <>
+inline constexpr DType dtype_of<double> = DType::f64;
+template <>
+inline constexpr DType dtype_of<float> = DType::f32;
+template <>
+inline constexpr DType dtype_of<half> = DType::f16;
+template <>
+inline constexpr DType dtype_of<bfloat16> = DType::bf16;
+template <>
+inline constexpr DType dtype_of<std::int64_t> = DType::i64;
+template <>
+inline constexpr DType dtype_of<std::int32_t> = DType::i32;
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <ashlar/config.hpp>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <type_traits>
@@ -57,8 +56,8 @@ template <>
 struct Ops<float> : detail::ScalarOps<float> {
   /// p * 2^n for the integer n in [-126, 127] that is stored as 1.5 * 2^23 + n; exact.
   ASHLAR_HD static float scale2(float p, float shifted) {
-    const std::uint32_t power = (std::bit_cast<std::uint32_t>(shifted) << 23) + 0x3f800000u;
-    return p * std::bit_cast<float>(power);
+    const std::uint32_t power = (__builtin_bit_cast(std::uint32_t, shifted) << 23) + 0x3f800000u;
+    return p * __builtin_bit_cast(float, power);
   }
 };
 

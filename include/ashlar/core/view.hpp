@@ -72,9 +72,9 @@ class TensorView {
     return true;
   }
 
-  template <class... I>
-  requires(sizeof...(I) == Rank && (std::integral<I> && ...)) ASHLAR_HD constexpr T& operator()(
-      I... i) const {
+  template <class... Index>
+  requires(sizeof...(Index) == Rank && (std::integral<Index> && ...)) ASHLAR_HD constexpr T&
+  operator()(Index... i) const {
     const index_t index[Rank] = {static_cast<index_t>(i)...};
     index_t offset = 0;
     for (int r = 0; r < Rank; ++r) {

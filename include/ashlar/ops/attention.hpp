@@ -39,7 +39,7 @@ struct AttentionKernel<backend::ScalarCpu> {
       const SoftmaxState<A> state = row.attend(q, t);
       for (index_t d = 0; d < Hv; ++d)
         out(b, t, n, d) =
-            static_cast<T>(state.l > 0 ? std::fma(row.o[d], A(1) / state.l, A(0)) : A(0));
+            static_cast<T>(state.l != 0 ? std::fma(row.o[d], A(1) / state.l, A(0)) : A(0));
       if (!options.lse.empty()) options.lse(b, n, t) = static_cast<float>(log_sum_exp(state));
     });
   }

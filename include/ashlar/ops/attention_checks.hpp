@@ -48,8 +48,8 @@ void check_attention(std::string_view op, TensorView<const T, 4> q, const Source
   if (o.sinks.data() != nullptr) expect_shape(op, "sinks", o.sinks, {N});
   if (!std::isfinite(o.scale))
     fail<ValueError>(op, ": scale is ", o.scale, ", expected a finite number");
-  constexpr index_t far = index_t{1} << 60;
-  check_per_sequence(op, "q_offset", o.q_offset, B, -far, far);
+  constexpr index_t furthest = index_t{1} << 60;
+  check_per_sequence(op, "q_offset", o.q_offset, B, -furthest, furthest);
   check_per_sequence(op, "q_lengths", o.q_lengths, B, 0, T_);
   check_per_sequence(op, "kv_lengths", o.kv_lengths, B, 0, kv.max_length());
   expect_no_overlap(op, "out", out, "q", q);

@@ -54,7 +54,7 @@ struct AttentionNaiveKernel<backend::ScalarCpu> {
       A scale_o = 1;
       if (options.sinks.data() != nullptr && t < extent.queries)
         scale_o = add_sink(state, static_cast<A>(options.sinks(n)));
-      const A factor = state.l > 0 ? scale_o / state.l : A(0);
+      const A factor = state.l != 0 ? scale_o / state.l : A(0);
       for (index_t d = 0; d < kv.value_width(); ++d) {
         A o = 0;
         for (index_t j = 0; j < keys; ++j)

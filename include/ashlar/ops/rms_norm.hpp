@@ -69,7 +69,7 @@ struct RmsNormKernel<backend::ScalarCpu> {
 /// Shapes   x, y [M, D], gain [D] or empty for none
 /// Dtypes   x and y alike, sums in f32 (f64 for double); squares overflow where |x| > 1e19
 /// Cost     one pass for the sum, one for the result
-/// Throws   ShapeError; ValueError for D = 0 or eps < 0
+/// Throws   ShapeError, also for D = 0; ValueError for eps < 0
 /// Alias    y may be x
 template <class Gain = gain::AfterRounding, Backend B, Element T>
 void rms_norm(Context<B>& ctx, MatrixView<const T> x, VectorView<const float> gain,

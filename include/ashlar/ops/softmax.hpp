@@ -32,7 +32,7 @@ struct SoftmaxKernel<backend::ScalarCpu> {
       const A base = (std::max)(maximum, (std::numeric_limits<A>::lowest)());
       for (index_t i = 0; i < D; ++i) p[i] = math::exp(static_cast<A>(x(m, i)) - base);
       const A sum = chained_sum<A>(D, [&](index_t i) { return p[i]; });
-      const A scale = sum > 0 ? A(1) / sum : A(0);
+      const A scale = sum != 0 ? A(1) / sum : A(0);
       for (index_t i = 0; i < D; ++i) y(m, i) = static_cast<T>(p[i] * scale);
       if (!lse.empty())
         lse(m) =

@@ -42,11 +42,11 @@ inline std::string safetensors_header(const std::vector<const TensorInfo*>& tens
   std::size_t offset = 0;
   for (const TensorInfo* tensor : tensors) {
     key(tensor->name);
-    header += "{\"dtype\":" + json_string(info(tensor->dtype).name) + ",\"shape\":[";
+    header += join("{\"dtype\":", json_string(info(tensor->dtype).name), ",\"shape\":[");
     for (std::size_t i = 0; i < tensor->shape.size(); ++i)
-      header += (i ? "," : "") + std::to_string(tensor->shape[i]);
+      header += join(i ? "," : "", tensor->shape[i]);
     const std::size_t end = offset + tensor->bytes.size();
-    header += "],\"data_offsets\":[" + join(offset, ",", end) + "]}";
+    header += join("],\"data_offsets\":[", offset, ",", end, "]}");
     offset = end;
   }
   header += '}';

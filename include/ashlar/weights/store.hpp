@@ -156,10 +156,10 @@ class WeightStore {
   }
   static std::string type_problem(const Request& r) {
     const DType type = r.tensor->dtype;
-    const bool small = type == DType::f32 || type == DType::f16 || type == DType::bf16;
+    const bool narrow = type == DType::f32 || type == DType::f16 || type == DType::bf16;
     const bool fits = r.vector              ? is_float(type)
-                      : r.recipe.transposed ? small
-                                            : small || is_quantized(type);
+                      : r.recipe.transposed ? narrow
+                                            : narrow || is_quantized(type);
     if (fits) return {};
     return join(r.recipe.name, " has type ", r.tensor->type_name, ", expected ",
                 r.vector              ? "F64, F32, F16 or BF16"

@@ -172,7 +172,7 @@ struct AttentionDecodeKernel<backend::SimdCpu> : AttentionDecodeKernel<backend::
       }
       const float factor = 1.f / total.l;
       for (index_t d = 0; d < Hv(); ++d)
-        out(b, t, n, d) = total.l > 0.f ? std::fma(scale * o[d], factor, 0.f) : 0.f;
+        out(b, t, n, d) = total.l != 0.f ? std::fma(scale * o[d], factor, 0.f) : 0.f;
       if (!options.lse.empty()) options.lse(b, n, t) = static_cast<float>(log_sum_exp(total));
     }
 

@@ -161,7 +161,7 @@ struct AttentionNaiveKernel<backend::SimdCpu> : AttentionNaiveKernel<backend::Sc
         SoftmaxState<float> row{state[i], state[W + i]};
         float scale_o = 1.f;
         if (options.sinks.data() != nullptr) scale_o = add_sink(row, options.sinks(n));
-        factor[i] = row.l > 0.f ? scale_o / row.l : 0.f;
+        factor[i] = row.l != 0.f ? scale_o / row.l : 0.f;
         if (!options.lse.empty()) options.lse(b, n, t0 + i) = static_cast<float>(log_sum_exp(row));
       }
       simd::unpack_outputs(o, rows(t0), Hv(), scale, factor,

@@ -111,7 +111,7 @@ class QueryPanel {
     for (index_t i = 0; i < queries_; ++i) {
       SoftmaxState<float> state{total_.m[i], total_.m[panel_width + i]};
       scale[i] = finish(i, state);
-      if (state.l > 0.f)
+      if (state.l != 0.f)
         factor[i] = 1.f / state.l;
       else
         clear_output(i);

@@ -4,7 +4,7 @@
 #include <ashlar/attention/online_softmax.hpp>
 #include <ashlar/attention/options.hpp>
 #include <ashlar/attention/tile_kind.hpp>
-#include <ashlar/kernels/simd/vec.hpp>
+#include <ashlar/kernels/simd/vec_math.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::simd {
 

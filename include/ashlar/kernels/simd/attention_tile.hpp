@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <ashlar/attention/kv_tiles.hpp>
 #include <ashlar/attention/online_softmax.hpp>
-#include <ashlar/kernels/simd/vec.hpp>
+#include <ashlar/kernels/simd/vec_math.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::simd {
 

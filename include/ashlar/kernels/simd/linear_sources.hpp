@@ -72,8 +72,8 @@ void pack_rows(MatrixView<const float> x, index_t k0, index_t k1, float* out) {
 /// Rows [M, K] with any stride as tiles [M / tile_rows][K][rows of the tile].
 inline void pack_tiles(const Executor& executor, MatrixView<const float> x, float* out) {
   const index_t M = x.extent(0), K = x.extent(1);
-  const bool small = M * K < (index_t{1} << 16);
-  parallel_for(small ? Executor{} : executor, ceil_div(M, tile_rows), [&](index_t t, int) {
+  const bool tiny = M * K < (index_t{1} << 16);
+  parallel_for(tiny ? Executor{} : executor, ceil_div(M, tile_rows), [&](index_t t, int) {
     const index_t m0 = t * tile_rows, rows = min_index(tile_rows, M - m0);
     const auto tile = x.slice(0, m0, m0 + rows);
     float* to = out + m0 * K;

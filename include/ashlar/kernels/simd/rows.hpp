@@ -3,7 +3,7 @@
 
 #include <ashlar/backend/host_context.hpp>
 #include <ashlar/core/fold.hpp>
-#include <ashlar/kernels/simd/vec.hpp>
+#include <ashlar/kernels/simd/vec_math.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::simd {
 

@@ -24,7 +24,7 @@ struct SoftmaxKernel<backend::SimdCpu> : SoftmaxKernel<backend::ScalarCpu> {
         part.store(to + i, p);
         return simd::add(c, p);
       });
-      const Vf scale = simd::set1(sum > 0 ? 1.f / sum : 0.f);
+      const Vf scale = simd::set1(sum != 0 ? 1.f / sum : 0.f);
       simd::for_each_vector(D, [&](auto part, index_t i) {
         part.store(to + i, simd::mul(part.load(to + i), scale));
       });

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <ashlar/core/dtype.hpp>
-#include <ashlar/core/math.hpp>
 #include <cstring>
 #include <limits>
 #include <xsimd/xsimd.hpp>
@@ -141,14 +140,14 @@ ASHLAR_INLINE Vf maximum(Vf a, Vf b) {
 #if defined(__AVX512F__)
   return _mm512_maskz_max_ps(0xffff, a, b);
 #else
-  return xsimd::max(a, b);
+  return (xsimd::max)(a, b);
 #endif
 }
 ASHLAR_INLINE Vf minimum(Vf a, Vf b) {
 #if defined(__AVX512F__)
   return _mm512_maskz_min_ps(0xffff, a, b);
 #else
-  return xsimd::min(a, b);
+  return (xsimd::min)(a, b);
 #endif
 }
 
@@ -371,34 +370,3 @@ ASHLAR_INLINE float fold(const Vf (&c)[64 / lanes]) {
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI::simd
-
-namespace ashlar::inline ASHLAR_ABI::math {
-
-/// core/math.hpp on vectors: the bits of the scalar functions where the build has fma.
-template <>
-struct Ops<simd::Vf> {
-  using V = simd::Vf;
-  ASHLAR_INLINE static V set1(float x) { return simd::set1(x); }
-  ASHLAR_INLINE static V rounded(V x) { return simd::pin(x); }
-  ASHLAR_INLINE static V add(V a, V b) { return simd::add(a, b); }
-  ASHLAR_INLINE static V sub(V a, V b) { return simd::sub(a, b); }
-  ASHLAR_INLINE static V mul(V a, V b) { return simd::mul(a, b); }
-  ASHLAR_INLINE static V div(V a, V b) { return simd::div(a, b); }
-  ASHLAR_INLINE static V fma(V a, V b, V c) { return simd::fma(a, b, c); }
-  ASHLAR_INLINE static simd::Mask less(V a, V b) { return simd::less(a, b); }
-  ASHLAR_INLINE static V select(simd::Mask mask, V a, V b) { return simd::select(mask, a, b); }
-  ASHLAR_INLINE static V abs(V x) { return x & set1(std::bit_cast<float>(0x7fffffffu)); }
-  ASHLAR_INLINE static V negate(V x) { return x ^ set1(-0.0f); }
-  ASHLAR_INLINE static V copy_sign(V x, V sign) { return abs(x) | (sign & set1(-0.0f)); }
-  ASHLAR_INLINE static V scale2(V p, V shifted) {
-#if defined(__AVX512F__)
-    const V n = simd::sub(shifted, set1(detail::shifter));
-    return _mm512_maskz_scalef_ps(0xffff, p, n);
-#else
-    const simd::Vi power = simd::shift_left(simd::as_int(shifted), 23);
-    return p * simd::as_float(simd::add(power, simd::set1(0x3f800000)));
-#endif
-  }
-};
-
-}  // namespace ashlar::inline ASHLAR_ABI::math

@@ -31,7 +31,7 @@ struct Sublayer {
     const auto y = frame.tensor<T, 2>({x.extent(0), x.extent(1)});
     if constexpr (has<Pre>) {
       const auto h = frame.tensor<T, 2>({x.extent(0), x.extent(1)});
-      Pre::apply(ctx, c, w.pre, MatrixView<const T>(x), h);
+      norm<Pre>(ctx, c, w.pre, MatrixView<const T>(x), h);
       f(MatrixView<const T>(h), y);
     } else {
       f(MatrixView<const T>(x), y);
@@ -42,6 +42,12 @@ struct Sublayer {
   }
 
  private:
+  // Not a template of F: an error in a norm is then reported once and not once a sublayer.
+  template <class Norm, Backend B, Element T>
+  static void norm(Context<B>& ctx, const typename Norm::Config& c, const typename Norm::Weights& w,
+                   MatrixView<const T> x, MatrixView<T> y) {
+    Norm::apply(ctx, c, w, x, y);
+  }
   template <class N>
   static constexpr bool has = !std::is_same_v<N, NoNorm>;
 };
