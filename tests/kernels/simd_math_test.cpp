@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <ashlar/kernels/simd/vec.hpp>
+#include <ashlar/kernels/simd/vec_math.hpp>
 #include <bit>
 #include <cmath>
 #include <cstdint>
