@@ -1,22 +1,11 @@
 #include "open_model.hpp"
 
-#include <ashlar/backend/scalar.hpp>
-#include <ashlar/eigen.hpp>
-#include <ashlar/models/presets/gpt2.hpp>
-#include <ashlar/models/presets/llama.hpp>
-#include <ashlar/simd.hpp>
 #include <thread>
 
-#include "progress_line.hpp"
+#include "load_on.hpp"
 
 namespace ashlar::examples {
 namespace {
-
-template <Backend B>
-std::unique_ptr<LanguageModel> load(const Checkpoint& checkpoint, Executor executor,
-                                    ProgressLine& progress) {
-  return load_language_model<B, LlamaFamily, Gpt2Family>(checkpoint, executor, progress);
-}
 
 int thread_count(int wanted) {
   if (wanted < 0 || wanted > 1024)
@@ -29,12 +18,11 @@ int thread_count(int wanted) {
 }  // namespace
 
 RunningModel open_model(const Checkpoint& checkpoint, const ModelOptions& options) {
-  using Load = std::unique_ptr<LanguageModel> (*)(const Checkpoint&, Executor, ProgressLine&);
   const std::string& name = options.backend;
-  const Load on_backend = name == backend::ScalarCpu::name  ? &load<backend::ScalarCpu>
-                          : name == backend::SimdCpu::name  ? &load<backend::SimdCpu>
-                          : name == backend::EigenCpu::name ? &load<backend::EigenCpu>
-                                                            : nullptr;
+  LoadModel* const on_backend = name == "scalar"  ? &load_on_scalar
+                                : name == "simd"  ? &load_on_simd
+                                : name == "eigen" ? &load_on_eigen
+                                                  : nullptr;
   if (!on_backend) fail<ValueError>("backend is \"", name, "\", expected scalar, simd or eigen");
   RunningModel running;
   running.pool = std::make_unique<ThreadPool>(thread_count(options.threads));
