@@ -12,8 +12,7 @@ AttentionProblem& problem(index_t width, index_t tokens, bool causal) {
   static std::unique_ptr<AttentionProblem> last;
   if (!last || !last->is(width, tokens, causal)) {
     last.reset();
-    const index_t heads =
-        ashlar::max_index(tokens >= 4096 ? 2 : 8, static_cast<index_t>(thread_counts().back()));
+    const index_t heads = ashlar::max_index(4, thread_counts().back());
     last = std::make_unique<AttentionProblem>(width, tokens, heads, causal);
   }
   return *last;

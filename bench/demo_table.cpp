@@ -3,14 +3,14 @@
 
 int main() {
   using namespace bench;
-  std::printf("Causal attention, heads of 64, one thread, on %s (%s, %s)\n", cpu_name().c_str(),
+  std::printf("Causal attention, 4 heads of 64, one thread, on %s (%s, %s)\n", cpu_name().c_str(),
               compiler_name().c_str(), instruction_set().c_str());
   std::printf("\n%8s  %21s  %21s  %6s  %8s  %22s\n", "", "naive", "tiled", "", "of FMA",
               "extra memory, KiB");
   std::printf("%8s  %10s %10s  %10s %10s  %6s  %8s  %11s %10s\n", "tokens", "ms", "GFLOP/s", "ms",
               "GFLOP/s", "ratio", "peak", "naive", "tiled");
   for (index_t tokens = 512; tokens <= 4096; tokens *= 2) {
-    AttentionProblem problem(64, tokens, 2, true);
+    AttentionProblem problem(64, tokens, 4, true);
     ashlar::Context<Simd> naive, tiled;
     const double naive_bytes = problem.check(Way::naive, naive);
     const double tiled_bytes = problem.check(Way::tiled, tiled);
@@ -19,7 +19,7 @@ int main() {
     };
     Rounds<3> rounds;
     const double end = wall_seconds() + 1;
-    while (rounds.count() < 5 || (wall_seconds() < end && rounds.count() < 100)) {
+    while (rounds.count() < 3 || (wall_seconds() < end && rounds.count() < 100)) {
       const double peak = fma_peak({}, 0.004);
       rounds.add({rate(Way::naive, naive), rate(Way::tiled, tiled), peak});
     }

@@ -105,7 +105,7 @@ def plot_throughput(machine, rows, target):
                 tokens |= set(x)
                 axes.plot(x, y, color=color, marker=marker, label=label)
             tokens_axis(axes, sorted(tokens))
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, 1.1 * peaks[-1])
             axes.set_title(f"{mask}, heads of {width}", fontsize=10)
             if j == 0:
                 axes.set_ylabel("GFLOP/s")
