@@ -72,8 +72,9 @@ struct AttentionNaiveKernel<backend::SimdCpu> : AttentionNaiveKernel<backend::Sc
     index_t Hv() const { return kv.value_width(); }
     /// Queries of the panel at t0 that exist.
     index_t rows(index_t t0) const { return max_index(0, min_index(extent.queries - t0, W)); }
-    simd::KeyTile tile(index_t k0, index_t count) const {
-      return simd::key_tile_of(kv, b, kv_head, k0 / key_tile, count, nullptr);
+    simd::KeyTile tile(index_t k0) const {
+      return simd::key_tile_of(simd::tile_rows(kv.k, b, kv_head, k0 / key_tile),
+                               simd::tile_rows(kv.v, b, kv_head, k0 / key_tile));
     }
     /// Calls f(first key, keys) for every tile.
     template <class F>
@@ -96,7 +97,7 @@ struct AttentionNaiveKernel<backend::SimdCpu> : AttentionNaiveKernel<backend::Sc
 
     void check_values() const {
       each_tile([&](index_t k0, index_t count) {
-        finite[k0 / key_tile] = simd::finite(tile(k0, count).v, Hv(), count);
+        finite[k0 / key_tile] = simd::finite(tile(k0).v, Hv(), count);
       });
     }
 
@@ -108,7 +109,7 @@ struct AttentionNaiveKernel<backend::SimdCpu> : AttentionNaiveKernel<backend::Sc
       Vf m[V], ignored[V];
       for (int v = 0; v < V; ++v) m[v] = ignored[v] = simd::set1(-HUGE_VALF);
       each_tile([&](index_t k0, index_t count) {
-        const simd::KeyTile keys = tile(k0, count);
+        const simd::KeyTile keys = tile(k0);
         for (index_t j = 0; j < count; j += simd::tile_items)
           simd::scores(panel, H(), keys.k, j, min_index(simd::tile_items, count - j), 0, V,
                        s + k0 * W, ignored);
@@ -145,7 +146,7 @@ struct AttentionNaiveKernel<backend::SimdCpu> : AttentionNaiveKernel<backend::Sc
       const Rule rule{options, b, n};
       std::fill(o, o + Hv() * W, 0.f);
       each_tile([&](index_t k0, index_t count) {
-        const simd::Operand v = tile(k0, count).v;
+        const simd::Operand v = tile(k0).v;
         if (finite[k0 / key_tile])
           return simd::values(s + k0 * W, v, Hv(), 0, count, 0, V, o, nullptr);
         const TileKind kind = classify(t0, k0, count);

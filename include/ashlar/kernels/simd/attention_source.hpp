@@ -24,7 +24,7 @@ struct KeyTile {
 /// Floats of scratch that key_tile_of needs.
 template <class Source>
 index_t key_tile_scratch(const Source& kv) {
-  if constexpr (std::is_same_v<typename Source::element_type, float>)
+  if constexpr (std::is_same_v<Source, KvTiles<float>>)
     return 0;
   else
     return key_tile * (kv.key_width() + round_up(kv.value_width(), strip_width));
@@ -54,13 +54,33 @@ void widen(const E* strip, index_t strips, index_t stored, index_t rows, float* 
               r % 2 == 0 ? strip_row<false>(strip, r, c) : strip_row<true>(strip, r, c));
 }
 
+/// Rows of a view, in place.
+struct Rows {
+  const float* data;
+  index_t stride;
+};
+/// `count` of them side by side. Heads of one token lie between the rows of a head, often a power
+/// of two apart: used in place, 64 such rows fall into a few sets of the first-level cache.
+inline Rows gather(Rows rows, index_t count, index_t width, float* out) {
+  if (rows.stride == width) return rows;
+  for (index_t r = 0; r < count; ++r)
+    std::copy_n(rows.data + r * rows.stride, width, out + r * width);
+  return {out, width};
+}
+inline Rows tile_rows(const TensorView<const float, 4>& x, index_t b, index_t head, index_t tile) {
+  return {x.data() + b * x.stride(0) + tile * key_tile * x.stride(1) + head * x.stride(2),
+          x.stride(1)};
+}
+inline KeyTile key_tile_of(Rows k, Rows v) {
+  return {{k.data, k.stride, 1, strip_width * k.stride}, {v.data, 1, v.stride, strip_width}};
+}
+
 inline KeyTile key_tile_of(const KvRows<float>& kv, index_t b, index_t head, index_t tile,
-                           index_t /*count*/, float* /*scratch*/) {
-  const index_t ks = kv.k.stride(1), vs = kv.v.stride(1), first = tile * key_tile;
-  return {
-      {kv.k.data() + b * kv.k.stride(0) + first * ks + head * kv.k.stride(2), ks, 1,
-       strip_width * ks},
-      {kv.v.data() + b * kv.v.stride(0) + first * vs + head * kv.v.stride(2), 1, vs, strip_width}};
+                           index_t count, float* scratch) {
+  const index_t H = kv.key_width();
+  return key_tile_of(
+      gather(tile_rows(kv.k, b, head, tile), count, H, scratch),
+      gather(tile_rows(kv.v, b, head, tile), count, kv.value_width(), scratch + key_tile * H));
 }
 template <class E>
 KeyTile key_tile_of(const KvTiles<E>& kv, index_t b, index_t head, index_t tile, index_t count,
