@@ -50,7 +50,7 @@ TEST(Checkpoint, AGgufFileHasKeys) {
 TEST(Checkpoint, ErrorsNameWhatIsMissing) {
   const TemporaryFolder folder;
   EXPECT_TRUE(build::says(open_error(folder / "nothing"), "nothing"));
-  EXPECT_TRUE(build::says(open_error(folder.path()), folder.path()));
+  EXPECT_EQ(open_error(folder.path()), folder.path() + ": is a folder without config.json");
   EXPECT_TRUE(build::says(open_error(golden_path("gpt2/model.safetensors")),
                           "is a file of tensors, expected its folder"));
   write_file(folder / "config.json", "{\"model_type\": \"llama\"}");

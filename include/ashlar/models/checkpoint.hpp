@@ -19,6 +19,8 @@ class Checkpoint {
     if (detail::can_open(config)) {
       config_ = std::make_unique<ConfigReader>(config);
       tensors_ = open_safetensors_folder(path);
+    } else if (detail::can_open(path + "/.")) {
+      fail<FileError>(path, ": is a folder without config.json");
     } else {
       auto file = std::make_unique<GgufFile>(path);
       gguf_ = file.get();
