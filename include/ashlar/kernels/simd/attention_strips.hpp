@@ -108,7 +108,7 @@ inline StripTile<float> strip_tile_of(const KvRows<float>& kv, index_t b, index_
                                       index_t tile, index_t count, float* scratch) {
   using Tiles = KvTiles<float>;
   const index_t H = kv.key_width(), Hv = kv.value_width(), padded = round_up(Hv, strip_width);
-  const KeyTile rows = key_tile_of(kv, b, head, tile, count, nullptr);
+  const KeyTile rows = key_tile_of(tile_rows(kv.k, b, head, tile), tile_rows(kv.v, b, head, tile));
   float *k = scratch, *v = k + key_tile * H;
   for (index_t j = 0; j < key_tile; ++j)
     for (index_t h = 0; h < H; ++h) k[Tiles::offset(H, h, j)] = j < count ? rows.k(j, h) : 0.f;
