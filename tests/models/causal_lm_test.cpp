@@ -11,6 +11,7 @@ namespace {
 
 using namespace ashlar;
 using nn_test::Floats;
+using nn_test::same;
 using nn_test::threads;
 using support::message_of;
 using Ids = std::vector<std::int32_t>;
@@ -136,9 +137,7 @@ TYPED_TEST(CausalLmOf, AgreesWithTheOracle) {
     EXPECT_TRUE(support::all_close_to_largest(p.run(eigen, 70).logits, expected, 6e-6)) << "eigen";
     const auto fast = p.run(simd, 70);
     EXPECT_TRUE(support::all_close_to_largest(fast.logits, expected, 3e-6)) << "simd";
-    if (has_fma) {
-      EXPECT_TRUE(support::same_bits(fast.logits, got.logits)) << "simd";
-    }
+    EXPECT_TRUE(same(fast.logits, got.logits)) << "simd";
   }
 }
 
@@ -153,16 +152,15 @@ TYPED_TEST(CausalLmOf, GivesTheSameBitsHoweverItIsRun) {
       for (const index_t chunk : {1, 7, 64, 131}) {
         if (workers == 3 && chunk < 64) continue;  // threads are dear
         const auto got = p.run(ctx, chunk);
-        EXPECT_TRUE(support::same_bits(got.logits, whole.logits)) << chunk << " on " << workers;
-        EXPECT_TRUE(support::same_bits(got.hidden, whole.hidden)) << chunk << " on " << workers;
+        EXPECT_TRUE(same(got.logits, whole.logits)) << chunk << " on " << workers;
+        EXPECT_TRUE(same(got.hidden, whole.hidden)) << chunk << " on " << workers;
       }
     }
     for (index_t b = 0; b < 2; ++b) {
       Problem<TypeParam> alone(1, 131, registers, false, 2);
       alone.ids.assign(p.ids.begin() + b * 131, p.ids.begin() + (b + 1) * 131);
       const std::size_t n = whole.logits.size() / 2, first = static_cast<std::size_t>(b) * n;
-      EXPECT_TRUE(
-          support::same_bits(alone.run(one, 131).logits, std::span(whole.logits).subspan(first, n)))
+      EXPECT_TRUE(same(alone.run(one, 131).logits, std::span(whole.logits).subspan(first, n)))
           << "sequence " << b << " alone";
     }
     std::printf("hash %016llx\n",
@@ -184,15 +182,13 @@ TYPED_TEST(CausalLmOf, ForgetsWhatIsTruncated) {
     Problem<TypeParam>::Model::forward(ctx, p.c, p.w, state, p.tokens(23, 17),
                                        MatrixView<float>(hidden.data(), {34, p.c.d_model}));
     const auto rest = static_cast<std::size_t>(17 * p.c.d_model);
-    EXPECT_TRUE(
-        support::same_bits(std::span(hidden).first(rest),
-                           std::span(fresh.hidden).subspan(fresh.hidden.size() / 2 - rest, rest)));
-    EXPECT_TRUE(
-        support::same_bits(std::span(hidden).last(rest), std::span(fresh.hidden).last(rest)));
+    EXPECT_TRUE(same(std::span(hidden).first(rest),
+                     std::span(fresh.hidden).subspan(fresh.hidden.size() / 2 - rest, rest)));
+    EXPECT_TRUE(same(std::span(hidden).last(rest), std::span(fresh.hidden).last(rest)));
     state.truncate(0);
     Problem<TypeParam> other = p;  // the weights of p, the words of q
     other.ids = q.ids;
-    EXPECT_TRUE(support::same_bits(other.run(ctx, 7, state).logits, other.run(ctx, 40).logits));
+    EXPECT_TRUE(same(other.run(ctx, 7, state).logits, other.run(ctx, 40).logits));
   }
 }
 
@@ -241,7 +237,7 @@ TEST(CausalLm, RefusesAndStaysAsItWas) {
   // After all that the rest is as if nothing had happened.
   Llama::forward(ctx, p.c, p.w, state, p.tokens(5, 7), hidden(14));
   const auto n = static_cast<std::size_t>(7 * D);
-  EXPECT_TRUE(support::same_bits(std::span(out).subspan(n, n), std::span(expected.hidden).last(n)));
+  EXPECT_TRUE(same(std::span(out).subspan(n, n), std::span(expected.hidden).last(n)));
 }
 
 TEST(CausalLm, AnErrorInALayerLeavesTheStateAsItWas) {
@@ -263,8 +259,7 @@ TEST(CausalLm, AnErrorInALayerLeavesTheStateAsItWas) {
     EXPECT_EQ(state.length(), first);
     Llama::forward(ctx, p.c, p.w, state, p.tokens(first, 12 - first), hidden(2 * (12 - first)));
     const auto n = static_cast<std::size_t>((12 - first) * p.c.d_model);
-    EXPECT_TRUE(
-        support::same_bits(std::span(out).subspan(n, n), std::span(expected.hidden).last(n)));
+    EXPECT_TRUE(same(std::span(out).subspan(n, n), std::span(expected.hidden).last(n)));
   }
 }
 

@@ -28,13 +28,11 @@ TYPED_TEST(BlockBits, ChunksAreTheWhole) {
     Context<backend::SimdCpu> simd(threads(2));
     const Floats whole = p.forward(simd);
     for (const index_t chunk : {1, 3, 7, 64, 131})
-      EXPECT_TRUE(support::same_bits(p.in_chunks(simd, chunk), whole)) << "chunks of " << chunk;
+      EXPECT_TRUE(same(p.in_chunks(simd, chunk), whole)) << "chunks of " << chunk;
     const Floats reference = p.forward(scalar);
-    EXPECT_TRUE(support::same_bits(p.in_chunks(scalar, 7), reference)) << "scalar";
-    EXPECT_TRUE(support::same_bits(p.in_chunks(scalar, 131), reference)) << "scalar";
-    if (has_fma) {
-      EXPECT_TRUE(support::same_bits(whole, reference)) << "scalar and simd";
-    }
+    EXPECT_TRUE(same(p.in_chunks(scalar, 7), reference)) << "scalar";
+    EXPECT_TRUE(same(p.in_chunks(scalar, 131), reference)) << "scalar";
+    EXPECT_TRUE(same(whole, reference)) << "scalar and simd";
     std::printf("hash %016llx\n", static_cast<unsigned long long>(support::hash_bits(whole)));
   }
 }
@@ -47,9 +45,9 @@ TYPED_TEST(BlockBits, ThreadsDoNotMatter) {
   for (const int workers : {2, 3}) {
     Context<backend::SimdCpu> simd(threads(workers));
     Context<backend::ScalarCpu> scalar(threads(workers));
-    EXPECT_TRUE(support::same_bits(p.in_chunks(simd, 64), expected)) << workers;
-    EXPECT_TRUE(support::same_bits(p.in_chunks(simd, 1), expected)) << workers << ", decode";
-    EXPECT_TRUE(support::same_bits(p.forward(scalar), reference)) << workers << ", scalar";
+    EXPECT_TRUE(same(p.in_chunks(simd, 64), expected)) << workers;
+    EXPECT_TRUE(same(p.in_chunks(simd, 1), expected)) << workers << ", decode";
+    EXPECT_TRUE(same(p.forward(scalar), reference)) << workers << ", scalar";
   }
 }
 
@@ -63,7 +61,7 @@ TYPED_TEST(BlockBits, NeighboursInTheBatchDoNotMatter) {
       p.B = batch;
       p.x.assign(inputs.begin() + first * row, inputs.begin() + (first + batch) * row);
       const Floats expected(all.begin() + first * row, all.begin() + (first + batch) * row);
-      EXPECT_TRUE(support::same_bits(p.in_chunks(ctx, 13), expected)) << batch << " from " << first;
+      EXPECT_TRUE(same(p.in_chunks(ctx, 13), expected)) << batch << " from " << first;
     }
 }
 
@@ -75,10 +73,8 @@ void check_stored(double tolerance) {
   Context<backend::SimdCpu> simd;
   const Floats whole = p.in_chunks(simd, 131);
   for (const index_t chunk : {1, 7, 64})
-    EXPECT_TRUE(support::same_bits(p.in_chunks(simd, chunk), whole)) << "chunks of " << chunk;
-  if (has_fma) {
-    EXPECT_TRUE(support::same_bits(p.in_chunks(scalar, 64), whole)) << "scalar";
-  }
+    EXPECT_TRUE(same(p.in_chunks(simd, chunk), whole)) << "chunks of " << chunk;
+  EXPECT_TRUE(same(p.in_chunks(scalar, 64), whole)) << "scalar";
   const oracle::Vec exact = oracle::decoder_block(
       {p.x.begin(), p.x.end()}, p.B, p.T,
       oracle_config<LlamaSpec>(block_config<LlamaSpec>(sizes[0])), p.store.block());
@@ -92,8 +88,8 @@ TEST(StoredCache, Double) {
   const BlockProblem<LlamaWith<double>> p(sizes[0], 2, 70, 9);
   Context<backend::ScalarCpu> ctx;
   const auto whole = p.forward<double>(ctx);
-  EXPECT_TRUE(support::same_bits(p.in_chunks<double>(ctx, 7), whole));
-  EXPECT_TRUE(support::same_bits(p.in_chunks<double>(ctx, 1), whole));
+  EXPECT_TRUE(same(p.in_chunks<double>(ctx, 7), whole));
+  EXPECT_TRUE(same(p.in_chunks<double>(ctx, 1), whole));
 }
 
 }  // namespace

@@ -22,6 +22,13 @@ inline ashlar::Executor threads(int workers) {
           nullptr, workers};
 }
 
+/// The same bits; a build without fma promises only the same numbers within rounding.
+template <class Got, class Expected>
+::testing::AssertionResult same(const Got& got, const Expected& expected) {
+  return ashlar::has_fma ? support::same_bits(got, expected)
+                         : support::all_close_to_largest(got, expected, 3e-6);
+}
+
 /// A block that nobody published: (1 + gain) RMSNorm, a window, capped scores, GeGLU, LayerScale.
 struct OwnSpec {
   using Norm = ashlar::BasicRmsNorm<ashlar::gain::PlusOne>;

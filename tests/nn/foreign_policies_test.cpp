@@ -187,8 +187,8 @@ TEST(ForeignPolicies, MakeAModel) {
   };
   const Floats whole = run(T);
   EXPECT_TRUE(support::all_close_to_largest(whole, foreign_model(store, ids, B, T, D, 3), 1e-6));
-  EXPECT_TRUE(support::same_bits(run(1), whole));
-  EXPECT_TRUE(support::same_bits(run(4), whole));
+  EXPECT_TRUE(same(run(1), whole));
+  EXPECT_TRUE(same(run(4), whole));
 }
 
 /// Keys at even positions, and the query's own.
@@ -224,11 +224,9 @@ TEST(ForeignPolicies, MaskAndScoreInABlock) {
   Context<backend::SimdCpu> simd(threads(2));
   const Floats whole = p.forward(simd);
   EXPECT_TRUE(support::all_close_to_largest(whole, expected, 1.5e-6));
-  EXPECT_TRUE(support::same_bits(p.in_chunks(simd, 1), whole));
-  EXPECT_TRUE(support::same_bits(p.in_chunks(simd, 7), whole));
-  if (has_fma) {
-    EXPECT_TRUE(support::same_bits(p.forward(scalar), whole));
-  }
+  EXPECT_TRUE(same(p.in_chunks(simd, 1), whole));
+  EXPECT_TRUE(same(p.in_chunks(simd, 7), whole));
+  EXPECT_TRUE(same(p.forward(scalar), whole));
 }
 
 /// Norm x -> 3 x, mixer h -> 2 h, feed-forward h -> h + 1: wirings in small numbers.
