@@ -8,7 +8,8 @@
 #include <ashlar/version.hpp>
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#  error "ashlar: -ffast-math and -ffinite-math-only break masks (-inf) and the order of accumulation"
+#  error \
+      "ashlar: -ffast-math and -ffinite-math-only break masks (-inf) and the order of accumulation"
 #endif
 
 // Functions that a CUDA kernel may call too. Empty without nvcc.

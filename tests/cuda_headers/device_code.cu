@@ -1,4 +1,5 @@
-// One row of attention on the device, from the same masks, scores and online softmax as on the host.
+// One row of attention on the device, from the same masks, scores and online softmax as on the
+// host.
 #include <ashlar/attention/mask/causal.hpp>
 #include <ashlar/attention/mask/combine.hpp>
 #include <ashlar/attention/mask/none.hpp>
@@ -25,7 +26,8 @@ __global__ void attention_row(ashlar::MatrixView<const float> scores, ashlar::Ve
     }
   }
   ashlar::add_sink(state, sink);
-  const auto rounded = static_cast<ashlar::bfloat16>(static_cast<float>(ashlar::log_sum_exp(state)));
+  const auto rounded =
+      static_cast<ashlar::bfloat16>(static_cast<float>(ashlar::log_sum_exp(state)));
   out(q) = static_cast<float>(rounded);
 }
 

@@ -13,7 +13,8 @@ concept Backend = requires {
   typename B::fallback;  // the backend whose kernel is taken where this one has none
   { B::name } -> std::convertible_to<std::string_view>;
   { B::space } -> std::convertible_to<MemorySpace>;
-} && requires(Context<B>& ctx, std::size_t bytes, void* p) {
+}
+&&requires(Context<B>& ctx, std::size_t bytes, void* p) {
   { ctx.allocate(bytes) } -> std::same_as<void*>;  // 64-byte aligned
   ctx.deallocate(p, bytes);
   ctx.synchronize();
@@ -22,6 +23,8 @@ concept Backend = requires {
 /// Whether Kernel<B>::run takes these arguments, by a kernel of B itself or of its fallbacks:
 /// `can_run_v<kernels::RmsNormKernel, B, HostContext&, MatrixView<const float>, ..>`.
 template <template <class> class Kernel, class B, class... Args>
-inline constexpr bool can_run_v = requires(Args... args) { Kernel<B>::run(args...); };
+inline constexpr bool can_run_v = requires(Args... args) {
+  Kernel<B>::run(args...);
+};
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -13,8 +13,8 @@ enum class ProductMode {
   int8    // activations rounded to 8 bits a block of 32: not available in this version
 };
 
-/// Scratch memory, threads and options of one chain of calls on the host. Not shared by threads that
-/// call ops at the same time: give each its own.
+/// Scratch memory, threads and options of one chain of calls on the host. Not shared by threads
+/// that call ops at the same time: give each its own.
 class HostContext {
  public:
   explicit HostContext(Executor executor = {}) : executor_(executor) { check(executor); }
@@ -34,7 +34,8 @@ class HostContext {
   ProductMode product_mode() const { return product_mode_; }
   void set_product_mode(ProductMode mode) {
     if (mode == ProductMode::int8)
-      fail<ValueError>("Context: product mode int8 is not available in this version, expected exact");
+      fail<ValueError>(
+          "Context: product mode int8 is not available in this version, expected exact");
     product_mode_ = mode;
   }
 

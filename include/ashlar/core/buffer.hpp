@@ -15,14 +15,14 @@ inline constexpr std::size_t alignment = 64;  // a cache line, and the widest ve
 
 inline void* allocate_aligned(std::size_t bytes) {
 #if ASHLAR_EXCEPTIONS
-  return ::operator new(bytes, std::align_val_t{alignment});
+  return ::operator new (bytes, std::align_val_t{alignment});
 #else
-  void* p = ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
+  void* p = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
   if (!p) fail("out of memory: ", bytes, " bytes");
   return p;
 #endif
 }
-inline void deallocate_aligned(void* p) { ::operator delete(p, std::align_val_t{alignment}); }
+inline void deallocate_aligned(void* p) { ::operator delete (p, std::align_val_t{alignment}); }
 }  // namespace detail
 
 /// n elements of trivially copyable T, zero at first. Throws ValueError for a size below 0 or above

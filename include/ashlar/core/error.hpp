@@ -44,8 +44,7 @@ inline std::string to_text(const char* s) { return s; }
 inline std::string to_text(const std::string& s) { return s; }
 inline std::string to_text(bool b) { return b ? "true" : "false"; }
 template <class N>
-  requires std::is_arithmetic_v<N>
-std::string to_text(N n) {
+requires std::is_arithmetic_v<N> std::string to_text(N n) {
   if constexpr (std::is_integral_v<N>) {
     return std::to_string(n);
   } else {
