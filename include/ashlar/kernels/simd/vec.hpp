@@ -94,6 +94,15 @@ ASHLAR_INLINE Vf keep_first(Vf v, int n) {
 #endif
 }
 
+/// Asks for the line `bytes` after p, which need not exist, to be brought into the second-level
+/// cache.
+ASHLAR_INLINE void prefetch([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) {
+#if defined(__GNUC__)
+  __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(p) + bytes), 0,
+                     2);
+#endif
+}
+
 // ---- arithmetic ----
 
 /// Keeps v in a register and out of sight of the optimiser: an operand that is used often is not
