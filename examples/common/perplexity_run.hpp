@@ -42,6 +42,10 @@ std::vector<double> log_probabilities(LanguageModel& model, std::span<const std:
   const index_t D = model.info().d_model, V = model.info().vocabulary;
   const index_t count = static_cast<index_t>(ids.size()), limit = model.info().context_length;
   if (count < 2) fail<ValueError>("the text has ", count, " tokens, expected at least 2");
+  for (const std::int32_t id : ids)
+    if (id < 0 || id >= V)
+      fail<ValueError>("the text has token ", id, ", expected 0 to ", V - 1,
+                       ", the model's vocabulary");
   const index_t most = limit > 0 ? limit : (std::max)(count, options.context);
   if (options.context < 0 || options.context == 1 || options.context > most)
     fail<ValueError>("context is ", options.context, ", expected 2 to ", most,

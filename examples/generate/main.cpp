@@ -55,7 +55,7 @@ std::set<std::int32_t> end_tokens(const ByteLevelBpe& tokenizer) {
 }
 
 void write(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
+  std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }
 
@@ -68,7 +68,7 @@ void generate(const Options& options) {
 
   const RunningModel model = open_model(checkpoint, options.running);
   const index_t length = static_cast<index_t>(prompt.size());
-  index_t capacity = length + options.tokens;
+  index_t capacity = length + min_index(options.tokens, index_t{1} << 40);
   if (const index_t context = model->info().context_length; context > 0) {
     if (length > context)
       fail<ValueError>("the prompt has ", length, " tokens, expected at most ", context,

@@ -76,13 +76,19 @@ class ThreadPool {
       seats[i].worker = static_cast<int>(i) + 1;
       seats[i].set(offered);
     }
-    task(argument, 0);
-    for (std::size_t i = 0; i < helpers; ++i) {
-      int expected = offered;
-      if (!seats[i].state.compare_exchange_strong(expected, idle, std::memory_order_acq_rel))
-        while (seats[i].wait_while(running) == running) {
+    struct Wait {  // also when the caller's share throws
+      std::deque<Seat>& seats;
+      std::size_t helpers;
+      ~Wait() {
+        for (std::size_t i = 0; i < helpers; ++i) {
+          int expected = offered;
+          if (!seats[i].state.compare_exchange_strong(expected, idle, std::memory_order_acq_rel))
+            while (seats[i].wait_while(running) == running) {
+            }
         }
-    }
+      }
+    } wait{seats, helpers};
+    task(argument, 0);
   }
 
   std::deque<Seat> seats_;

@@ -40,7 +40,8 @@ struct DecoderBlock {
     return Mixer::make_state(c.mixer, c.dims, batch, capacity);
   }
   /// x = block(x). With a state the rows follow the tokens that it holds; with nullptr they are
-  /// all. Throws ShapeError unless x is [B T, D].
+  /// all. Throws ShapeError unless x is [B T, D]. After an error x is
+  /// undefined and the state may hold rows of the call: truncate it to its length before.
   template <Backend B, Element T>
   static void forward(Context<B>& ctx, const Config& c, const Weights& w, const TokenBatch& batch,
                       State* state, MatrixView<T> x) {

@@ -15,12 +15,19 @@ template <class E>
 class KvCache {
  public:
   KvCache() = default;
-  /// Throws ValueError for a negative size.
+  /// Throws ValueError for a negative size, and for one that no machine has.
   KvCache(index_t batch, index_t capacity, index_t heads, index_t key_width, index_t value_width)
       : capacity_(capacity), lengths_(static_cast<std::size_t>(std::max<index_t>(batch, 0))) {
     if (batch < 0 || capacity < 0 || heads < 1 || key_width < 1 || value_width < 1)
       fail<ValueError>("KvCache: ", batch, " sequences of ", capacity, " tokens, ", heads,
                        " heads of ", key_width, " and ", value_width, " elements");
+    const auto size = [](index_t n) { return static_cast<double>(n); };
+    const index_t widest = max_index(KvTiles<E>::k_tile_size(min_index(key_width, most)),
+                                     KvTiles<E>::v_tile_size(min_index(value_width, most)));
+    if (size(batch) * size(heads) * (size(capacity) / size(key_tile) + 1) * size(widest) >
+        size(most))
+      fail<ValueError>("KvCache: ", batch, " sequences of ", capacity, " tokens, ", heads,
+                       " heads of ", key_width, " and ", value_width, " elements fit no memory");
     tiles_.batches = batch;
     tiles_.tiles = ceil_div(capacity, key_tile);
     tiles_.kv_heads = heads;
@@ -79,6 +86,8 @@ class KvCache {
   }
 
  private:
+  static constexpr index_t most = index_t{1} << 48;  // elements
+
   Buffer<E> k_, v_;
   KvTiles<E> tiles_{};
   index_t capacity_ = 0;

@@ -32,7 +32,10 @@ class TokenBatch {
   index_t tokens() const { return tokens_; }
   index_t rows() const { return batch_ * tokens_; }
   /// [B * T], for position policies. Where keys lie in a cache is the cache's affair.
-  VectorView<index_t> positions() { return {positions_.data(), {rows()}}; }
+  VectorView<index_t> positions() {
+    tables_.start();  // they may change
+    return {positions_.data(), {rows()}};
+  }
   VectorView<const index_t> positions() const { return {positions_.data(), {rows()}}; }
   /// Rotary tables of this call, filled by the first layer that needs one.
   RopeTables& tables() const { return tables_; }

@@ -1,8 +1,8 @@
 // GPT-2, from Hugging Face folders.
 #pragma once
 
-#include <ashlar/models/causal_lm.hpp>
 #include <ashlar/models/checkpoint.hpp>
+#include <ashlar/models/model.hpp>
 #include <ashlar/nn/specs.hpp>
 #include <ashlar/weights/name_map.hpp>
 

@@ -1,8 +1,8 @@
 // Llama: Llama 1 to 3.x, SmolLM 1 and 2, and every checkpoint that calls itself "llama".
 #pragma once
 
-#include <ashlar/models/causal_lm.hpp>
 #include <ashlar/models/checkpoint.hpp>
+#include <ashlar/models/model.hpp>
 #include <ashlar/models/presets/rope_config.hpp>
 #include <ashlar/nn/specs.hpp>
 #include <ashlar/weights/name_map.hpp>
@@ -65,7 +65,8 @@ struct LlamaFamily {
     d.d_model = size(g, "llama.embedding_length");
     d.n_heads = size(g, "llama.attention.head_count");
     d.n_kv_heads = size(g, "llama.attention.head_count_kv", d.n_heads);
-    d.head_dim = size(g, "llama.attention.key_length", max_index(d.d_model / d.n_heads, 1));
+    d.head_dim = size(g, "llama.attention.key_length", max_index(d.d_model / d.n_heads, 1),
+                      index_t{1} << 16);
     d.value_dim = size(g, "llama.attention.value_length", d.head_dim);
     d.d_ff = size(g, "llama.feed_forward_length");
     if (d.n_heads % d.n_kv_heads != 0)

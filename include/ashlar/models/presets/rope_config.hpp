@@ -34,9 +34,11 @@ inline RopeRule read_rope_rule(const ConfigReader& config, index_t width, double
     rule.scaling =
         rope_scaling::Dynamic{c->positive("factor"), config.positive("max_position_embeddings")};
   } else if (type == "llama3") {
-    rule.scaling =
-        rope_scaling::Llama3{c->positive("factor"), trained(), c->positive("low_freq_factor"),
-                             c->positive("high_freq_factor")};
+    const double low = c->positive("low_freq_factor"), high = c->positive("high_freq_factor");
+    if (!(low < high))
+      fail<ValueError>(c->what("low_freq_factor"), " is ", low,
+                       ", expected below high_freq_factor ", high);
+    rule.scaling = rope_scaling::Llama3{c->positive("factor"), trained(), low, high};
   } else if (type == "yarn") {
     rope_scaling::Yarn yarn{.factor = c->positive("factor"), .original = trained()};
     yarn.beta_fast = c->positive("beta_fast", yarn.beta_fast);
@@ -52,6 +54,10 @@ inline RopeRule read_rope_rule(const ConfigReader& config, index_t width, double
   } else {
     c->refuse(key, type, "default, linear, dynamic, llama3, yarn");
   }
+  const RopeFrequencies frequencies = rule.frequencies(1);
+  for (const double f : frequencies.inverse)
+    if (!std::isfinite(f))
+      fail<ValueError>(config.path(), ": the rotary scaling gives a frequency of ", f);
   return rule;
 }
 
