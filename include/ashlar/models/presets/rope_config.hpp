@@ -34,11 +34,12 @@ inline RopeRule read_rope_rule(const ConfigReader& config, index_t width, double
     rule.scaling =
         rope_scaling::Dynamic{c->positive("factor"), config.positive("max_position_embeddings")};
   } else if (type == "llama3") {
+    const double original = trained();
     const double low = c->positive("low_freq_factor"), high = c->positive("high_freq_factor");
     if (!(low < high))
       fail<ValueError>(c->what("low_freq_factor"), " is ", low,
                        ", expected below high_freq_factor ", high);
-    rule.scaling = rope_scaling::Llama3{c->positive("factor"), trained(), low, high};
+    rule.scaling = rope_scaling::Llama3{c->positive("factor"), original, low, high};
   } else if (type == "yarn") {
     rope_scaling::Yarn yarn{.factor = c->positive("factor"), .original = trained()};
     yarn.beta_fast = c->positive("beta_fast", yarn.beta_fast);
