@@ -234,6 +234,37 @@ TEST(Contracts, V4_what_is_not_visible_does_not_matter) {
   expect_same(everywhere(p, half_full), everywhere(causal, half_full));
 }
 
+TEST(Contracts, V4_what_is_visible_shows) {
+  // A NaN reaches the rows that see it and no others; log-sum-exp knows scores, not values.
+  const float log2 = std::log(2.f), log3 = std::log(3.f);
+  Problem p = equal_weights(3, 3);
+  p.v[1] = nan;
+  expect_near(everywhere(p, Causal{}), {1, nan, nan}, {0, log2, log3});
+  p = equal_weights(3, 3);
+  p.v[1] = -infinity;
+  expect_near(everywhere(p, Causal{}), {1, -infinity, -infinity}, {0, log2, log3});
+  p = equal_weights(3, 3);
+  p.k[1] = nan;
+  expect_near(everywhere(p, Causal{}), {1, nan, nan}, {0, nan, nan});
+  p = equal_weights(3, 3);
+  p.q[1] = nan;
+  expect_near(everywhere(p, Causal{}), {1, nan, 7.f / 3}, {0, nan, log3});
+  // An empty row and one of nothing but NaN are told apart.
+  Causal one_key;
+  one_key.q_offset = -1;
+  expect_near(everywhere(of_logits({nan}, {3}), one_key), {0}, {-infinity});
+  expect_near(everywhere(of_logits({nan}, {3}), Causal{}), {nan}, {nan});
+  // No later tile or span hides it, nor an earlier one.
+  for (const std::size_t at : {0u, 5u, 63u, 64u, 255u, 256u, 299u}) {
+    Floats logits(300, 0.f), values(300, 1.f);
+    logits[at] = nan;
+    expect_near(everywhere(of_logits(logits, values), Causal{}), {nan}, {nan});
+    logits[at] = 0;
+    values[at] = nan;
+    expect_near(everywhere(of_logits(logits, values), Causal{}), {nan}, {5.7037825f});
+  }
+}
+
 TEST(Contracts, V5_scale_then_score_then_mask_then_sink) {
   AttentionOptions<NoMask, SoftCap> capped;
   capped.score = SoftCap(50.f);
