@@ -235,34 +235,58 @@ TEST(Contracts, V4_what_is_not_visible_does_not_matter) {
 }
 
 TEST(Contracts, V4_what_is_visible_shows) {
-  // A NaN reaches the rows that see it and no others; log-sum-exp knows scores, not values.
-  const float log2 = std::log(2.f), log3 = std::log(3.f);
-  Problem p = equal_weights(3, 3);
-  p.v[1] = nan;
-  expect_near(everywhere(p, Causal{}), {1, nan, nan}, {0, log2, log3});
-  p = equal_weights(3, 3);
-  p.v[1] = -infinity;
-  expect_near(everywhere(p, Causal{}), {1, -infinity, -infinity}, {0, log2, log3});
-  p = equal_weights(3, 3);
-  p.k[1] = nan;
-  expect_near(everywhere(p, Causal{}), {1, nan, nan}, {0, nan, nan});
-  p = equal_weights(3, 3);
-  p.q[1] = nan;
-  expect_near(everywhere(p, Causal{}), {1, nan, 7.f / 3}, {0, nan, log3});
-  // An empty row and one of nothing but NaN are told apart.
-  Causal one_key;
-  one_key.q_offset = -1;
-  expect_near(everywhere(of_logits({nan}, {3}), one_key), {0}, {-infinity});
-  expect_near(everywhere(of_logits({nan}, {3}), Causal{}), {nan}, {nan});
-  // No later tile or span hides it, nor an earlier one.
-  for (const std::size_t at : {0u, 5u, 63u, 64u, 255u, 256u, 299u}) {
-    Floats logits(300, 0.f), values(300, 1.f);
-    logits[at] = nan;
-    expect_near(everywhere(of_logits(logits, values), Causal{}), {nan}, {nan});
-    logits[at] = 0;
-    values[at] = nan;
-    expect_near(everywhere(of_logits(logits, values), Causal{}), {nan}, {5.7037825f});
+  // A NaN reaches the rows that see it and no others; log-sum-exp knows scores, not values. Few
+  // rows and many take different kernels.
+  for (const index_t rows : {index_t{3}, index_t{6}}) {
+    const Problem clean = equal_weights(rows, rows);
+    Floats out, lse;
+    for (int i = 1; i <= static_cast<int>(rows); ++i) {
+      out.push_back((std::ldexp(1.f, i) - 1) / static_cast<float>(i));
+      lse.push_back(std::log(static_cast<float>(i)));
+    }
+    expect_near(everywhere(clean, Causal{}), out, lse);
+    const auto from_second = [](Floats x, float y) {
+      std::fill(x.begin() + 1, x.end(), y);
+      return x;
+    };
+    Problem p = clean;
+    for (const float value : {nan, infinity, -infinity}) {
+      p.v[1] = value;
+      expect_near(everywhere(p, Causal{}), from_second(out, value), lse);
+    }
+    p = clean;
+    p.k[1] = nan;
+    expect_near(everywhere(p, Causal{}), from_second(out, nan), from_second(lse, nan));
+    p = clean;
+    p.q[1] = nan;
+    Floats out_of_one = out, lse_of_one = lse;
+    out_of_one[1] = lse_of_one[1] = nan;
+    expect_near(everywhere(p, Causal{}), out_of_one, lse_of_one);
+    // No later tile or span hides it, nor an earlier one.
+    const Floats all_nan(Problem::to_size(rows), nan), log_300(Problem::to_size(rows), 5.7037825f);
+    for (const std::size_t at : {0u, 5u, 63u, 64u, 255u, 256u, 299u}) {
+      Problem many{1,
+                   rows,
+                   300,
+                   1,
+                   1,
+                   1,
+                   1,
+                   Floats(Problem::to_size(rows), 1.f),
+                   Floats(300, 0.f),
+                   Floats(300, 1.f)};
+      many.k[at] = nan;
+      expect_near(everywhere(many, AttentionOptions<>{}), all_nan, all_nan);
+      many.k[at] = 0;
+      many.v[at] = nan;
+      expect_near(everywhere(many, AttentionOptions<>{}), all_nan, log_300);
+    }
   }
+  // A row without keys and one of nothing but NaN are told apart.
+  Causal none;
+  none.q_offset = -1;
+  expect_near(everywhere(of_logits({nan}, {3}), none), {0}, {-infinity});
+  expect_near(everywhere(of_logits({nan}, {3}), Causal{}), {nan}, {nan});
 }
 
 TEST(Contracts, V5_scale_then_score_then_mask_then_sink) {
