@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "support/compare.hpp"
@@ -86,6 +87,23 @@ void attend(const Problem& p, AttentionOptions<Mask, Score> o, std::vector<Resul
   way("naive", [&](auto out) { attention_naive(ctx, p.qs(), k, v, out, o); });
   way("tiled", [&](auto out) { attention(ctx, p.qs(), k, v, out, o); });
   way("decode", [&](auto out) { attention_decode(ctx, p.qs(), k, v, out, o); });
+  // One row alone takes decode's steps; the last of eight equal ones takes those of many.
+  if constexpr (std::is_same_v<Mask, NoMask>) {
+    if (p.B == 1 && p.T == 1) {
+      constexpr index_t rows = 8;
+      const index_t width = p.N * p.Hv;
+      Floats out(Problem::to_size(rows * width), nan), lse(Problem::to_size(p.N * rows), nan);
+      AttentionOptions<Mask, Score> many = o;
+      many.q_offset = 0;
+      many.lse = {lse.data(), {1, p.N, rows}};
+      attention(ctx, TensorView<const float, 4>(p.q.data(), {1, rows, p.N, p.H}, {0, 0, p.H, 1}), k,
+                v, TensorView<float, 4>(out.data(), {1, rows, p.N, p.Hv}), many);
+      Result r{
+          std::string(B::name) + " tiled, many rows", Floats(out.end() - width, out.end()), {}};
+      for (index_t n = 1; n <= p.N; ++n) r.lse.push_back(lse[Problem::to_size(n * rows - 1)]);
+      results.push_back(r);
+    }
+  }
   KvCache<float> cache(p.B, p.S, p.K, p.H, p.Hv);
   cache.append(Executor{}, k, v);
   way("tiled, cache", [&](auto out) { attention(ctx, p.qs(), cache.tiles(), out, o); });
