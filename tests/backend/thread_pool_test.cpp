@@ -63,6 +63,25 @@ TEST(ThreadPool, SpreadsLongTasks) {
   EXPECT_EQ(most, 2);
 }
 
+TEST(ThreadPool, WaitsForTheOthersWhenTheCallersShareThrows) {
+  ThreadPool pool(3);
+  for (int round = 0; round < 200; ++round) {
+    std::atomic<int> running = 0;
+    EXPECT_THROW(parallel_for(pool.executor(), 1000,
+                              [&](index_t, int worker) {
+                                if (worker == 0) throw 1;
+                                ++running;
+                                std::this_thread::yield();
+                                --running;
+                              }),
+                 int);
+    ASSERT_EQ(running, 0);
+    std::atomic<index_t> sum = 0;
+    parallel_for(pool.executor(), 100, [&](index_t i, int) { sum += i; });
+    ASSERT_EQ(sum, 4950);
+  }
+}
+
 TEST(ThreadPool, RefusesNonsense) {
   EXPECT_THROW(ThreadPool(0), ValueError);
   EXPECT_THROW(ThreadPool(-1), ValueError);

@@ -66,6 +66,15 @@ class Windows : public testing::Test {
   }();
 };
 
+TEST_F(Windows, ATokenOutsideTheVocabularyIsRefusedWhereverItStands) {
+  for (const std::size_t at : {std::size_t{1}, std::size_t{8}, std::size_t{19}})
+    for (const std::int32_t id : {-1, 101, 40000}) {
+      Ids ids = ids_;
+      ids[at] = id;
+      EXPECT_THROW(log_probabilities(*model_, ids, {.context = 8}, no_progress),
+                   ashlar::ValueError);
+    }
+}
 TEST_F(Windows, OneHoldsAll) {
   expect_parts({}, {expected(0, 1, 20)});
   expect_parts({.context = 20}, {expected(0, 1, 20)});

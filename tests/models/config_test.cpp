@@ -112,6 +112,12 @@ TEST(RopeConfig, ErrorsNameKeyAndValue) {
                           "rope_scaling: factor is 0, expected"));
   EXPECT_TRUE(build::says(error(R"({"rope_scaling": {"type": "llama3", "factor": 8}})"),
                           "has no key \"max_position_embeddings\""));
+  EXPECT_TRUE(build::says(
+      error(R"({"max_position_embeddings": 64, "rope_scaling": {"type": "llama3", "factor": 8,
+              "low_freq_factor": 4, "high_freq_factor": 4}})"),
+      "low_freq_factor is 4, expected below high_freq_factor 4"));
+  EXPECT_TRUE(build::says(error(R"({"rope_scaling": {"type": "linear", "factor": 1e-310}})"),
+                          "gives a frequency of inf"));
   EXPECT_TRUE(build::says(error(R"({"rope_scaling": "linear"})"), "rope_scaling: expected an obj"));
   EXPECT_TRUE(build::says(error(R"({"rope_theta": -1.0})"), "rope_theta is -1, expected"));
   EXPECT_TRUE(build::says(error("{}", 63), "rotary positions of 63 elements"));

@@ -81,6 +81,10 @@ TYPED_TEST(KvCacheOf, RefusesWhatDoesNotFitAndStaysAsItWas) {
 }
 
 TEST(KvCache, RefusesImpossibleSizes) {
+  // The number of bytes of these wraps around to a small one.
+  EXPECT_THROW(KvCache<float>(1, index_t{1} << 58, 1, 64, 64), ValueError);
+  EXPECT_THROW(KvCache<float>(1, 64, index_t{1} << 32, index_t{1} << 32, 1), ValueError);
+  EXPECT_THROW(KvCache<float>(1, 64, 1, 1, index_t{1} << 62), ValueError);
   EXPECT_EQ(message_of<ValueError>([] { KvCache<float>(1, -1, 2, 4, 4); }),
             "KvCache: 1 sequences of -1 tokens, 2 heads of 4 and 4 elements");
   EXPECT_NE(message_of<ValueError>([] { KvCache<float>(-1, 1, 2, 4, 4); }), "");

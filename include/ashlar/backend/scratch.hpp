@@ -78,8 +78,8 @@ class Scratch {
     used_ = used;
     live_ = live;
     if (--depth_ == 0 && blocks_.size() > 1) {  // one block from now on
-      clear();
-      blocks_.push_back({detail::allocate_aligned(needed_), needed_});
+      clear();  // keeps the list's room. A frame may end because memory ran out: never throw here
+      if (void* data = detail::try_allocate_aligned(needed_)) blocks_.push_back({data, needed_});
     }
   }
   void clear() {

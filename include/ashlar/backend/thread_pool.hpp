@@ -23,10 +23,6 @@ class ThreadPool {
   }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
-  ~ThreadPool() {
-    for (Seat& seat : seats_) seat.set(stop);
-    for (Seat& seat : seats_) seat.thread.join();
-  }
 
   Executor executor() { return {&run, this, static_cast<int>(seats_.size()) + 1}; }
 
@@ -91,7 +87,15 @@ class ThreadPool {
     task(argument, 0);
   }
 
-  std::deque<Seat> seats_;
+  /// Joins its threads, also when one of them cannot be started.
+  struct Seats : std::deque<Seat> {
+    ~Seats() {
+      for (Seat& seat : *this) seat.set(stop);
+      for (Seat& seat : *this)
+        if (seat.thread.joinable()) seat.thread.join();
+    }
+  };
+  Seats seats_;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

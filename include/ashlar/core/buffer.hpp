@@ -13,11 +13,15 @@ namespace ashlar::inline ASHLAR_ABI {
 namespace detail {
 inline constexpr std::size_t alignment = 64;  // a cache line, and the widest vector
 
+/// Null where there is no memory.
+inline void* try_allocate_aligned(std::size_t bytes) noexcept {
+  return ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+}
 inline void* allocate_aligned(std::size_t bytes) {
 #if ASHLAR_EXCEPTIONS
   return ::operator new (bytes, std::align_val_t{alignment});
 #else
-  void* p = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+  void* p = try_allocate_aligned(bytes);
   if (!p) fail("out of memory: ", bytes, " bytes");
   return p;
 #endif

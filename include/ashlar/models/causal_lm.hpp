@@ -119,8 +119,9 @@ struct CausalLm {
     const index_t registers = first == 0 ? c.registers : 0, rows = registers + count;
     TokenBatch& step = state.tokens_;
     step.reset(batch, rows);
+    const auto positions = step.positions();
     for (index_t m = 0; m < step.rows(); ++m)
-      step.positions()(m) = max_index(first + m % rows - registers, 0);
+      positions(m) = max_index(first + m % rows - registers, 0);
 
     Scratch::Frame frame(ctx.scratch());
     const auto x = frame.tensor<T, 2>({batch * rows, c.d_model});

@@ -4,6 +4,7 @@
 #include <ashlar/weights/json.hpp>
 #include <ashlar/weights/mapped_file.hpp>
 #include <cmath>
+#include <memory>
 #include <optional>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -14,7 +15,8 @@ class ConfigReader {
  public:
   explicit ConfigReader(const std::string& path) : path_(path) {
     const MappedFile file(path);
-    json_ = Json::parse(detail::as_text(file.bytes()), path);
+    document_ = std::make_shared<const Json>(Json::parse(detail::as_text(file.bytes()), path));
+    json_ = document_.get();
   }
 
   const std::string& path() const { return path_; }
@@ -62,7 +64,7 @@ class ConfigReader {
     const Json* v = value(key);
     if (v == nullptr) return std::nullopt;
     if (!v->is_object()) fail<FileError>(what(key), ": expected an object");
-    return ConfigReader(what(key), *v);
+    return ConfigReader(what(key), document_, v);
   }
   /// Throws ValueError: a value that is understood but not supported.
   [[noreturn]] void refuse(std::string_view key, std::string_view got,
@@ -72,9 +74,10 @@ class ConfigReader {
   std::string what(std::string_view key) const { return join(path_, ": ", key); }
 
  private:
-  ConfigReader(std::string path, Json json) : path_(std::move(path)), json_(std::move(json)) {}
+  ConfigReader(std::string path, std::shared_ptr<const Json> document, const Json* json)
+      : path_(std::move(path)), document_(std::move(document)), json_(json) {}
   const Json* value(std::string_view key) const {
-    const Json* v = json_.find(key, path_);
+    const Json* v = json_->find(key, path_);
     return v && !v->is_null() ? v : nullptr;
   }
   const Json& required(std::string_view key) const {
@@ -84,7 +87,8 @@ class ConfigReader {
   }
 
   std::string path_;
-  Json json_;
+  std::shared_ptr<const Json> document_;  // of which this is a part
+  const Json* json_ = nullptr;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI
