@@ -8,8 +8,8 @@
 
 namespace ashlar::inline ASHLAR_ABI::kernels {
 
-/// A task is a block of up to four panels of queries of one head: a tile of keys is brought into
-/// the first-level cache once for all of them. Tasks go head by head, whose K and V then stay in
+/// A task is a block of panels of queries of one head: a tile of keys is brought into the
+/// first-level cache once for all of them. Tasks go head by head, whose K and V then stay in
 /// the outer caches, later queries first, as they see the most keys.
 template <>
 struct AttentionKernel<backend::SimdCpu> : AttentionKernel<backend::ScalarCpu> {
@@ -23,7 +23,7 @@ struct AttentionKernel<backend::SimdCpu> : AttentionKernel<backend::ScalarCpu> {
     constexpr index_t few_rows = 4;
     if (q.extent(1) <= few_rows)
       return AttentionDecodeKernel<backend::SimdCpu>::run(ctx, q, kv, options, out);
-    const Prefill<Source, Options> prefill{q, kv, options, out};
+    const Prefill<Source, Options> prefill{q, kv, options, out, index_t{ctx.workers()}};
     const index_t blocks = ceil_div(q.extent(1), prefill.block_rows());
     Scratch::Frame frame(ctx.scratch());
     const index_t size = prefill.scratch_size();
@@ -39,20 +39,23 @@ struct AttentionKernel<backend::SimdCpu> : AttentionKernel<backend::ScalarCpu> {
   template <class Source, class Options>
   struct Prefill {
     using Panel = simd::QueryPanel<Options>;
-    static constexpr index_t most_panels = 4;
+    static constexpr index_t most_panels = 12;
 
     TensorView<const float, 4> q;
     const Source& kv;
     const Options& options;
     TensorView<float, 4> out;
+    index_t workers;
 
     index_t key_width() const { return q.extent(3); }
     index_t value_width() const { return kv.value_width(); }
-    /// As many panels as stay well inside the second-level cache.
+    /// As many panels as stay well inside the second-level cache and leave every worker some tasks.
     index_t panels() const {
       constexpr index_t budget = index_t{1} << 16;  // floats
-      const index_t most = max_index(1, budget / Panel::size(key_width(), value_width()));
-      return min_index(min_index(most, most_panels), ceil_div(q.extent(1), simd::panel_width));
+      const index_t most = min_index(budget / Panel::size(key_width(), value_width()), most_panels);
+      const index_t all = ceil_div(q.extent(1), simd::panel_width);
+      const index_t shared = all * q.extent(0) * q.extent(2) / (4 * workers);
+      return max_index(1, min_index(all, min_index(most, shared)));
     }
     index_t block_rows() const { return panels() * simd::panel_width; }
     index_t scratch_size() const {
