@@ -89,10 +89,19 @@ TEST(ContractV15, RmsNorm) {
   rms_norm_bits<gain::AfterRounding>();
   rms_norm_bits<gain::BeforeRounding>();
   rms_norm_bits<gain::PlusOne>();
+  rms_norm_bits<gain::None>();
   rms_norm_bits<Squared>();
 }
 
-TEST(ContractV15, LayerNorm) {
+struct SquaredFactor {  // a rule of the user's own that takes anything
+  template <class V>
+  static V factor(V w) {
+    return w * w;
+  }
+};
+
+template <class Gain>
+void layer_norm_bits() {
   for (const Shape& s : shapes)
     for (const double offset : {0.0, 1000.0})
       for (const bool with_gain : {false, true})
@@ -100,9 +109,14 @@ TEST(ContractV15, LayerNorm) {
           const Floats gain = with_gain ? random_vector(s.D, 5) : Floats();
           const Floats bias = with_bias ? random_vector(s.D, 6) : Floats();
           expect_bits(s, random_rows(s, 1, offset), [&](auto& ctx, auto x, auto y) {
-            layer_norm(ctx, x, rows::vector(gain), rows::vector(bias), y, 1e-5f);
+            layer_norm<Gain>(ctx, x, rows::vector(gain), rows::vector(bias), y, 1e-5f);
           });
         }
+}
+TEST(ContractV15, LayerNorm) {
+  layer_norm_bits<gain::BeforeRounding>();
+  layer_norm_bits<gain::PlusOne>();
+  layer_norm_bits<SquaredFactor>();
 }
 
 TEST(ContractV15, Softmax) {
@@ -213,6 +227,8 @@ struct GainOfFloats {
   static V apply(V x, V w) {
     return w - x;
   }
+  static float factor(float w) { return -w; }
+  static double factor(double w) { return -w; }
 };
 TEST(SimdFallback, UserFunctorsForFloatAlone) {
   const Floats x = {-3, -1, 0.5f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -234,6 +250,12 @@ TEST(SimdFallback, UserFunctorsForFloatAlone) {
   rms_norm<GainOfFloats>(scalar, in, rows::vector(x), MatrixView<float>(z.data(), {1, D}), 0.f);
   EXPECT_TRUE(support::same_bits(y, z));
   EXPECT_NE(y[0], 0.f);
+
+  layer_norm<GainOfFloats>(simd, in, rows::vector(x), {}, out, 0.f);
+  layer_norm<GainOfFloats>(scalar, in, rows::vector(x), {}, MatrixView<float>(z.data(), {1, D}),
+                           0.f);
+  EXPECT_TRUE(support::same_bits(y, z));
+  EXPECT_LT(y[0], 0.f);
 }
 
 /// Other element types run the scalar kernels under the tag SimdCpu.

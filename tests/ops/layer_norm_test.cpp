@@ -10,17 +10,17 @@ using rows::Floats, rows::Matrix, rows::Vec;
 
 template <class B>
 struct LayerNorm : rows::Op<B> {
-  template <class T>
+  template <class Gain = gain::BeforeRounding, class T>
   std::vector<T> run(index_t M, const std::vector<T>& x, const Floats& gain = {},
                      const Floats& bias = {}, float eps = 1e-5f) {
     const index_t D = static_cast<index_t>(x.size()) / M;
     Matrix<T> in(M, D, x), y(M, D);
-    layer_norm(this->ctx, in.in(), rows::vector(gain), rows::vector(bias), y.view(), eps);
+    layer_norm<Gain>(this->ctx, in.in(), rows::vector(gain), rows::vector(bias), y.view(), eps);
     EXPECT_TRUE(y.gaps_intact());
     return y.values();
   }
 
-  template <class T>
+  template <class T, class Gain = gain::BeforeRounding>
   void expect_oracle() {
     for (const index_t D : rows::widths) {
       support::Random random(static_cast<std::uint64_t>(D));
@@ -28,10 +28,11 @@ struct LayerNorm : rows::Op<B> {
       const auto w = random.normals<float>(D, 1, 1), b = random.normals<float>(D);
       for (const Floats& gain : {Floats(), w})
         for (const Floats& bias : {Floats(), b}) {
-          const Vec expected = oracle::layer_norm(rows::doubles(x), 3, D, 1e-5f,
-                                                  rows::doubles(gain), rows::doubles(bias));
+          const Vec expected =
+              oracle::layer_norm(rows::doubles(x), 3, D, 1e-5f, rows::doubles(gain),
+                                 rows::doubles(bias), std::is_same_v<Gain, gain::PlusOne>);
           const double factor = (12 + static_cast<double>(D) / 64) * rows::rounding<T>;
-          EXPECT_TRUE(support::all_close(run<T>(3, x, gain, bias), expected,
+          EXPECT_TRUE(support::all_close(run<Gain>(3, x, gain, bias), expected,
                                          factor * (1 + support::max_magnitude(expected))))
               << D;
         }
@@ -42,6 +43,17 @@ TYPED_TEST_SUITE(LayerNorm, rows::Backends);
 
 TYPED_TEST(LayerNorm, AgreesWithTheOracleInFloat) { this->template expect_oracle<float>(); }
 TYPED_TEST(LayerNorm, AgreesWithTheOracleInDouble) { this->template expect_oracle<double>(); }
+TYPED_TEST(LayerNorm, OnePlusGainAgreesWithTheOracle) {
+  this->template expect_oracle<float, gain::PlusOne>();
+  this->template expect_oracle<double, gain::PlusOne>();
+}
+TYPED_TEST(LayerNorm, ContractV9OnePlusGainIsFormedInFloat) {
+  std::vector<bfloat16> x(2, bfloat16(3.f));
+  x[1] = bfloat16(-3.f);  // of mean 0 and variance 9
+  const auto y =
+      this->template run<gain::PlusOne>(1, x, Floats(2, 15.8125f), Floats(2, 33.6875f), 0.f);
+  EXPECT_EQ(static_cast<float>(y[0]), 50.5f);  // 1 + 15.8125 in bfloat16 would give 50.25
+}
 
 TYPED_TEST(LayerNorm, ContractV9ConstantRowsGiveZero) {
   for (const auto& x : {Floats(256, 1234.f), Floats(300, 123456.789f)})

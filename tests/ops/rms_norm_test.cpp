@@ -40,6 +40,7 @@ struct RmsNorm : rows::Op<B> {
             oracle::rms_norm(values, 3, D, eps, gain));
       check(run<T, gain::PlusOne>(3, D, x, w, 1e-5f),
             oracle::rms_norm(values, 3, D, eps, gain, true));
+      check(run<T, gain::None>(3, D, x, w, 1e-5f), oracle::rms_norm(values, 3, D, eps));
     }
   }
 };

@@ -3,36 +3,9 @@
 
 #include <ashlar/backend/scalar.hpp>
 #include <ashlar/core/fold.hpp>
-#include <ashlar/core/math.hpp>
+#include <ashlar/ops/norm_gain.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
-
-/// How the normalised value and the gain become the result; which one is a property of the family a
-/// model was trained with, and shows in 16-bit activations (V9). Each is a functor type: T is what
-/// the result is rounded to, V is a float or a vector.
-namespace gain {
-/// w * T(x): rounded before the product. Llama, and everything that does not say otherwise.
-struct AfterRounding {
-  template <class T, class V>
-  static V apply(V x, V w) {
-    return round_to<T>(x) * w;
-  }
-};
-/// w * x: rounded once. gpt-oss, Gemma 4.
-struct BeforeRounding {
-  template <class T, class V>
-  static V apply(V x, V w) {
-    return x * w;
-  }
-};
-/// (1 + w) * x, the sum in f32: rounded once. Gemma 1 to 3.
-struct PlusOne {
-  template <class T, class V>
-  static V apply(V x, V w) {
-    return x * (V(1.f) + w);
-  }
-};
-}  // namespace gain
 
 namespace kernels {
 
@@ -64,7 +37,7 @@ struct RmsNormKernel<backend::ScalarCpu> {
 }  // namespace kernels
 
 /// Root mean square normalisation of rows: y = x / sqrt(mean(x^2) + eps) * gain.
-/// Source: Zhang and Sennrich 2019.
+/// Gain is a rule of ops/norm_gain.hpp. Source: Zhang and Sennrich 2019.
 ///
 /// Shapes   x, y [M, D], gain [D] or empty for none
 /// Dtypes   x and y alike, sums in f32 (f64 for double); squares overflow where |x| > 1e19

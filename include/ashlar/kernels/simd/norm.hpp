@@ -41,7 +41,12 @@ template <>
 struct LayerNormKernel<backend::SimdCpu> : LayerNormKernel<backend::ScalarCpu> {
   using LayerNormKernel<backend::ScalarCpu>::run;
 
-  static void run(HostContext& ctx, MatrixView<const float> x, VectorView<const float> gain,
+  /// A gain that does not take vectors is left to the scalar kernel.
+  template <class Gain>
+  requires requires(simd::Vf v) {
+    { Gain::factor(v) } -> std::same_as<simd::Vf>;
+  }
+  static void run(HostContext& ctx, Gain, MatrixView<const float> x, VectorView<const float> gain,
                   VectorView<const float> bias, MatrixView<float> y, float eps) {
     using simd::Vf;
     const index_t D = x.extent(1);
@@ -71,7 +76,7 @@ struct LayerNormKernel<backend::SimdCpu> : LayerNormKernel<backend::ScalarCpu> {
       const Vf scale = simd::set1(1.f / std::sqrt(squares / n + eps));
       simd::for_each_vector(D, [&](auto part, index_t i) {
         const Vf unit = simd::mul(deviation(part, i), scale);
-        part.store(to + i, simd::fma(unit, w ? part.load(w + i) : simd::set1(1.f),
+        part.store(to + i, simd::fma(unit, w ? Gain::factor(part.load(w + i)) : simd::set1(1.f),
                                      b ? part.load(b + i) : simd::set1(0.f)));
       });
     });
