@@ -99,6 +99,55 @@ TEST(RopeScaling, DivisorsAreOneAPair) {
   EXPECT_THROW(wrong.frequencies(), ShapeError);
 }
 
+TEST(RopeScaling, LongRopeChangesFactorsBeyondTheTrainedLength) {
+  for (const auto [theta, width] : widths) {
+    auto expected = scaling(oracle::Scaling::longrope, 1, 300);
+    for (index_t i = 0; i < width / 2; ++i) {
+      expected.short_factors.push_back(1 + 0.1 * static_cast<double>(i));
+      expected.long_factors.push_back(2 + 0.7 * static_cast<double>(i));
+    }
+    expected.maximum = 4000;
+    const RopeRule rule{theta, width,
+                        rules::LongRope{expected.short_factors, expected.long_factors, 300,
+                                        rules::LongRope::usual_magnitude(300, 4000)}};
+    EXPECT_TRUE(rule.depends_on_length());
+    for (const index_t length : {0, 1, 299, 300, 301, 302, 4000, 4001}) {
+      expected.length = static_cast<double>(length);
+      expect_table(rule.frequencies(length), oracle::rope_table(theta, width, width, expected));
+    }
+    EXPECT_LT(rule.frequencies(301).inverse[0], rule.frequencies(300).inverse[0]);
+  }
+  EXPECT_NEAR(rules::LongRope::usual_magnitude(4096, 131072), 1.1902380714238083, 1e-14);  // Phi-3
+  EXPECT_EQ(rules::LongRope::usual_magnitude(4096, 4096), 1.0);
+  EXPECT_EQ(rules::LongRope::usual_magnitude(4096, 100), 1.0);
+  const RopeRule wrong{10000.0, 4, rules::LongRope{{1, 1}, {1}, 10, 1}};
+  EXPECT_NO_THROW(wrong.frequencies(10));
+  EXPECT_THROW(wrong.frequencies(11), ShapeError);
+}
+
+TEST(RopeScaling, ProportionalTurnsTheFirstPairsOfTheFullWidth) {
+  for (const auto [theta, width] : widths)
+    for (const double fraction : {0.0, 0.25, 0.5, 1.0}) {
+      auto expected = scaling(oracle::Scaling::proportional, 1);
+      expected.fraction = fraction;
+      const auto pairs = static_cast<index_t>(fraction * static_cast<double>(width)) / 2;
+      const RopeRule rule{theta, width, rules::Proportional{pairs}};
+      expect_table(rule.frequencies(7), oracle::rope_table(theta, width, width, expected));
+      EXPECT_FALSE(rule.depends_on_length());
+    }
+  EXPECT_THROW((RopeRule{10000.0, 8, rules::Proportional{5}}.frequencies()), ValueError);
+  EXPECT_THROW((RopeRule{10000.0, 8, rules::Proportional{-1}}.frequencies()), ValueError);
+}
+
+TEST(RopeScaling, SectionsOfTextChangeNothing) {
+  const RopeRule rule{10000.0, 32, rules::Sections{{4, 6, 6}}};
+  EXPECT_TRUE(support::same_bits(rule.frequencies(9).inverse,
+                                 RopeRule{10000.0, 32, {}}.frequencies(9).inverse));
+  EXPECT_FALSE(rule.depends_on_length());
+  EXPECT_THROW((RopeRule{10000.0, 32, rules::Sections{{4, 6, 5}}}.frequencies()), ShapeError);
+  EXPECT_THROW((RopeRule{10000.0, 32, rules::Sections{{18, -2}}}.frequencies()), ValueError);
+}
+
 TEST(RopeRule, EqualMeansTheSameTable) {
   const RopeRule rule{10000.0, 64, rules::Linear{2}};
   EXPECT_EQ(rule, (RopeRule{10000.0, 64, rules::Linear{2}}));
@@ -106,6 +155,11 @@ TEST(RopeRule, EqualMeansTheSameTable) {
   EXPECT_NE(rule, (RopeRule{10000.0, 32, rules::Linear{2}}));
   EXPECT_NE(rule, (RopeRule{10001.0, 64, rules::Linear{2}}));
   EXPECT_NE(rule, (RopeRule{10000.0, 64, {}}));
+  const rules::LongRope stretched{{1, 2}, {3, 4}, 8, 1.5};
+  EXPECT_EQ((RopeRule{1e4, 4, stretched}), (RopeRule{1e4, 4, stretched}));
+  EXPECT_NE((RopeRule{1e4, 4, stretched}),
+            (RopeRule{1e4, 4, rules::LongRope{{1, 2}, {3, 5}, 8, 1.5}}));
+  EXPECT_NE((RopeRule{1e4, 4, rules::Proportional{1}}), (RopeRule{1e4, 4, rules::Proportional{2}}));
   EXPECT_THROW(RopeRule{}.frequencies(), ValueError);  // a width must be given
   EXPECT_EQ((RopeRule{10000.0, 0, {}}.frequencies().inverse.size()), 0u);
 }

@@ -85,21 +85,76 @@ struct Llama3 {
   }
 };
 
+/// f / divisor with a divisor a pair.
+inline void divide(RopeFrequencies& f, const std::vector<double>& divisors) {
+  if (divisors.size() != f.inverse.size())
+    fail<ShapeError>("rope: ", divisors.size(), " divisors for ", f.inverse.size(), " pairs");
+  for (std::size_t i = 0; i < divisors.size(); ++i) f.inverse[i] /= divisors[i];
+}
+
 /// f / divisor with a divisor a pair, as GGUF files store in rope_freqs.weight.
 struct Divisors {
   std::vector<double> divisors;
   bool operator==(const Divisors&) const = default;
+  void apply(RopeFrequencies& f, double, index_t, index_t) const { divide(f, divisors); }
+};
+
+/// f / factor with a factor a pair, the long ones as soon as the call is longer than the trained
+/// context; magnitude multiplies cosine and sine in both cases. The angles depend on the length of
+/// the call, as in Dynamic. Source: Ding et al. 2024, LongRoPE; Phi-3.
+struct LongRope {
+  std::vector<double> short_factors, long_factors;
+  double original = 0;
+  double magnitude = 1;
+  bool operator==(const LongRope&) const = default;
+  /// sqrt(1 + ln(stretch) / ln(original)) for a context stretched to `longest`; 1 if it is not.
+  static double usual_magnitude(double original, double longest) {
+    const double stretch = longest / original;
+    return stretch <= 1 ? 1.0 : std::sqrt(1 + std::log(stretch) / std::log(original));
+  }
+  void apply(RopeFrequencies& f, double, index_t, index_t length) const {
+    divide(f, static_cast<double>(length) > original ? long_factors : short_factors);
+    f.magnitude = magnitude;
+  }
+};
+
+/// The first `pairs` pairs turn as usual, with the exponent over the full width; the others stand
+/// still. Other than a smaller width, which pairs other elements and divides by less. Source: Gemma
+/// 4 (p-RoPE).
+struct Proportional {
+  index_t pairs = 0;
+  bool operator==(const Proportional&) const = default;
   void apply(RopeFrequencies& f, double, index_t, index_t) const {
-    if (divisors.size() != f.inverse.size())
-      fail<ShapeError>("rope: ", divisors.size(), " divisors for ", f.inverse.size(), " pairs");
-    for (std::size_t i = 0; i < divisors.size(); ++i) f.inverse[i] /= divisors[i];
+    const auto all = static_cast<index_t>(f.inverse.size());
+    if (pairs < 0 || pairs > all)
+      fail<ValueError>("rope: ", pairs, " pairs turn, expected 0 to ", all);
+    std::fill(f.inverse.begin() + pairs, f.inverse.end(), 0.0);
+  }
+};
+
+/// Sections of pairs that each follow a position of their own: time, height, width. Tokens of a
+/// text have three equal positions, so nothing changes; other positions are not supported. Source:
+/// Wang et al. 2024, Qwen2-VL (M-RoPE).
+struct Sections {
+  std::vector<index_t> sections;
+  bool operator==(const Sections&) const = default;
+  void apply(RopeFrequencies& f, double, index_t, index_t) const {
+    index_t sum = 0;
+    for (const index_t s : sections) {
+      if (s < 0) fail<ValueError>("rope: a section has ", s, " pairs, expected at least 0");
+      sum += s;
+    }
+    if (sum != static_cast<index_t>(f.inverse.size()))
+      fail<ShapeError>("rope: sections of ", sum, " pairs together, expected ", f.inverse.size());
   }
 };
 
 }  // namespace rope_scaling
 
-using RopeScaling = std::variant<rope_scaling::None, rope_scaling::Linear, rope_scaling::Dynamic,
-                                 rope_scaling::Yarn, rope_scaling::Llama3, rope_scaling::Divisors>;
+using RopeScaling =
+    std::variant<rope_scaling::None, rope_scaling::Linear, rope_scaling::Dynamic,
+                 rope_scaling::Yarn, rope_scaling::Llama3, rope_scaling::Divisors,
+                 rope_scaling::LongRope, rope_scaling::Proportional, rope_scaling::Sections>;
 
 /// What decides a table of cosines and sines beside the positions.
 struct RopeRule {
@@ -108,7 +163,10 @@ struct RopeRule {
   RopeScaling scaling{};
 
   bool operator==(const RopeRule&) const = default;
-  bool depends_on_length() const { return std::holds_alternative<rope_scaling::Dynamic>(scaling); }
+  bool depends_on_length() const {
+    return std::holds_alternative<rope_scaling::Dynamic>(scaling) ||
+           std::holds_alternative<rope_scaling::LongRope>(scaling);
+  }
   /// For a call whose last position is length - 1.
   RopeFrequencies frequencies(index_t length = 0) const {
     RopeFrequencies f = rope_frequencies(theta, width);
