@@ -22,6 +22,7 @@
 #include <ashlar/ops/embedding.hpp>
 #include <ashlar/ops/layer_norm.hpp>
 #include <ashlar/ops/linear.hpp>
+#include <ashlar/ops/map.hpp>
 #include <ashlar/ops/residual_add.hpp>
 #include <ashlar/ops/rms_norm.hpp>
 #include <ashlar/ops/rope.hpp>

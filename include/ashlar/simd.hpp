@@ -7,6 +7,7 @@
 #include <ashlar/kernels/simd/elementwise.hpp>
 #include <ashlar/kernels/simd/embedding.hpp>
 #include <ashlar/kernels/simd/linear.hpp>
+#include <ashlar/kernels/simd/map.hpp>
 #include <ashlar/kernels/simd/norm.hpp>
 #include <ashlar/kernels/simd/rope.hpp>
 #include <ashlar/kernels/simd/softmax.hpp>

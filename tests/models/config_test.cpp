@@ -184,7 +184,7 @@ TEST(LlamaConfig, DefaultsOfAbsentKeys) {
   EXPECT_EQ(layer.norm.eps, 1e-6f);
   EXPECT_EQ(layer.mixer.position.rule, (RopeRule{10000.0, 6, {}}));
   EXPECT_EQ(c.context_length, 2048);
-  EXPECT_FALSE(c.tied_head || layer.mixer.qkv_bias || layer.mixer.out_bias || layer.ffn.bias);
+  EXPECT_FALSE(c.tied_head || layer.mixer.bias.q || layer.mixer.bias.out || layer.ffn.bias);
 }
 
 TEST(Gpt2Config, NumbersOutOfRangeNameKeyAndValue) {

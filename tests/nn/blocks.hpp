@@ -60,7 +60,7 @@ template <class Spec>
 typename ashlar::DecoderBlock<Spec>::Config block_config(const Sizes& s) {
   typename ashlar::DecoderBlock<Spec>::Config c;
   c.dims = s.dims;
-  c.mixer.qkv_bias = c.mixer.out_bias = s.biases;
+  c.mixer.bias = {s.biases, s.biases, s.biases, s.biases};
   c.ffn.bias = s.biases;
   if constexpr (requires { c.norm.bias; }) c.norm.bias = s.biases;
   if constexpr (requires { c.mixer.position.rule; }) {

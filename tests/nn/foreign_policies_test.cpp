@@ -88,9 +88,10 @@ struct ChannelFfn {
 
 /// x = (x + branch) / 2.
 struct HalvedResidual {
+  struct Config {};
   struct Weights {};
-  static void visit(Weights&, index_t, auto&&) {}
-  static void apply(auto& ctx, const Weights&, MatrixView<const float> branch,
+  static void visit(Weights&, const Config&, index_t, auto&&) {}
+  static void apply(auto& ctx, const Config&, const Weights&, MatrixView<const float> branch,
                     MatrixView<float> x) {
     residual_add(ctx, branch, {}, x);
     for (index_t m = 0; m < x.extent(0); ++m)

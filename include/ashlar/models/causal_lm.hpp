@@ -1,9 +1,12 @@
 // CausalLm: embeddings, a stack of blocks, a final norm and a head over the vocabulary.
 #pragma once
 
+#include <ashlar/models/spec_parts.hpp>
 #include <ashlar/nn/block.hpp>
 #include <ashlar/ops/embedding.hpp>
 #include <ashlar/ops/linear.hpp>
+#include <ashlar/ops/map.hpp>
+#include <cfloat>
 #include <string>
 #include <vector>
 
@@ -16,12 +19,19 @@ struct NoObserver {
   void operator()(index_t, MatrixView<const T>) const {}
 };
 
-/// A decoder-only language model of a spec's blocks.
+/// A decoder-only language model of a spec's blocks. Beside the block's parts the spec names an
+/// InputPosition, and where it has them an EmbeddingNorm, a FinalNorm (else the block's Norm) and a
+/// SideInput.
+///
+///   x = embedding_norm(embedding_scale * E[token] + position);  x = layer(x) for each layer
+///   logits = cap tanh((logit_scale * final_norm(x) Head^T + bias) / cap)
 template <BlockSpec Spec>
 struct CausalLm {
   using Block = DecoderBlock<Spec>;
-  using Norm = typename Spec::Norm;
   using InputPosition = typename Spec::InputPosition;
+  using EmbeddingNorm = EmbeddingNormOf<Spec>;
+  using FinalNorm = FinalNormOf<Spec>;
+  using SideInput = SideInputOf<Spec>;
 
   struct Config {
     index_t vocabulary = 0, d_model = 0;
@@ -29,16 +39,25 @@ struct CausalLm {
     index_t registers = 0;       // learned tokens without position in front of every sequence
     bool tied_head = false;      // the head is the embedding table
     bool head_bias = false;
+    float embedding_scale = 1.f;
+    float logit_scale = 1.f;
+    float logit_cap = 0.f;                      // soft-cap of the logits; 0: none
+    std::vector<std::int32_t> never_predicted;  // ids whose logit is the lowest float
     typename InputPosition::Config position{};
-    typename Norm::Config final_norm{};
+    typename EmbeddingNorm::Config embedding_norm{};
+    typename FinalNorm::Config final_norm{};
+    typename SideInput::Config side_input{};
     std::vector<typename Block::Config> layers;
+    std::vector<index_t> state_of;  // the layer whose state each layer uses; empty: its own
   };
   struct Weights {
     WeightMatrix embedding, head;
     VectorView<const float> head_bias;
     WeightMatrix registers;
     typename InputPosition::Weights position;
-    typename Norm::Weights final_norm;
+    typename EmbeddingNorm::Weights embedding_norm;
+    typename FinalNorm::Weights final_norm;
+    typename SideInput::Weights side_input;
     std::vector<typename Block::Weights> layers;
   };
   /// What one batch of sequences has seen so far.
@@ -51,6 +70,7 @@ struct CausalLm {
       if (c.context_length != 0 && capacity > c.context_length)
         fail<ValueError>("CausalLm: capacity of ", capacity,
                          " tokens is beyond the model's context of ", c.context_length);
+      check_state_of(c);
       for (const auto& layer : c.layers)
         layers_.push_back(Block::make_state(layer, batch, capacity + registers_));
     }
@@ -72,6 +92,15 @@ struct CausalLm {
 
    private:
     friend CausalLm;
+    static void check_state_of(const Config& c) {
+      const std::size_t n = c.state_of.size();
+      if (n != 0 && n != c.layers.size())
+        fail<ValueError>("CausalLm: state_of has ", n, " entries, expected ", c.layers.size());
+      for (std::size_t i = 0; i < n; ++i)
+        if (c.state_of[i] < 0 || c.state_of[i] > static_cast<index_t>(i))
+          fail<ValueError>("CausalLm: layer ", i, " uses the state of layer ", c.state_of[i],
+                           ", expected itself or an earlier one");
+    }
     /// What every layer holds of a sequence: its tokens, and the registers in front of the first.
     index_t rows() const { return length_ == 0 ? 0 : registers_ + length_; }
 
@@ -84,11 +113,14 @@ struct CausalLm {
   static void visit(Weights& w, const Config& c, auto&& f) {
     f("embedding", w.embedding, {c.vocabulary, c.d_model});
     InputPosition::visit(w.position, c.position, c.d_model, prefixed("position.", f));
+    EmbeddingNorm::visit(w.embedding_norm, c.embedding_norm, c.d_model,
+                         prefixed("embedding_norm.", f));
+    SideInput::visit(w.side_input, c.side_input, c.d_model, prefixed("side_input.", f));
     if (c.registers) f("registers", w.registers, {c.registers, c.d_model});
     w.layers.resize(c.layers.size());
     for (std::size_t i = 0; i < c.layers.size(); ++i)
       Block::visit(w.layers[i], c.layers[i], prefixed("layers." + std::to_string(i) + ".", f));
-    Norm::visit(w.final_norm, c.final_norm, c.d_model, prefixed("final_norm.", f));
+    FinalNorm::visit(w.final_norm, c.final_norm, c.d_model, prefixed("final_norm.", f));
     if (!c.tied_head) f("head", w.head, {c.vocabulary, c.d_model});
     if (c.head_bias) f("head_bias", w.head_bias, {c.vocabulary});
   }
@@ -104,6 +136,7 @@ struct CausalLm {
                       MatrixView<const std::int32_t> tokens, MatrixView<T> hidden,
                       Observer&& observer = {}) {
     const index_t batch = tokens.extent(0), count = tokens.extent(1), first = state.length_;
+    const index_t n_layers = static_cast<index_t>(c.layers.size());
     expect_shape("CausalLm", "tokens", tokens, {state.batch_size_, count});
     expect_shape("CausalLm", "hidden", hidden, {batch * count, c.d_model});
     if (count > state.capacity_ - first)
@@ -127,15 +160,23 @@ struct CausalLm {
     const auto x = frame.tensor<T, 2>({batch * rows, c.d_model});
     state.inputs_.reset(1, count, first);
     embed(ctx, c, w, tokens, state.inputs_, registers, x);
+    const index_t side_width = SideInput::width(c.side_input);
+    const auto sides = frame.tensor<T, 2>({batch * rows, side_width * n_layers});
+    if (side_width > 0)
+      SideInput::apply(ctx, c.side_input, w.side_input, tokens, registers, x, sides);
     Unfinished unfinished{state};
-    for (std::size_t i = 0; i < c.layers.size(); ++i) {
-      observer(static_cast<index_t>(i), MatrixView<const T>(x));
-      Block::forward(ctx, c.layers[i], w.layers[i], step, &state.layers_[i], x);
+    for (index_t i = 0; i < n_layers; ++i) {
+      const std::size_t layer = static_cast<std::size_t>(i);
+      const std::size_t owner =
+          c.state_of.empty() ? layer : static_cast<std::size_t>(c.state_of[layer]);
+      observer(i, MatrixView<const T>(x));
+      Block::forward(ctx, c.layers[layer], w.layers[layer], step, &state.layers_[owner], x,
+                     sides.slice(1, i * side_width, (i + 1) * side_width));
     }
     for (index_t b = 0; b < batch; ++b) {
       const auto kept = x.slice(0, b * rows + registers, (b + 1) * rows);
-      Norm::apply(ctx, c.final_norm, w.final_norm, MatrixView<const T>(kept),
-                  hidden.slice(0, b * count, (b + 1) * count));
+      FinalNorm::apply(ctx, c.final_norm, w.final_norm, MatrixView<const T>(kept),
+                       hidden.slice(0, b * count, (b + 1) * count));
     }
     unfinished.tokens = count;
   }
@@ -146,6 +187,10 @@ struct CausalLm {
   static void head(Context<B>& ctx, const Config& c, const Weights& w, MatrixView<const T> hidden,
                    std::type_identity_t<MatrixView<T>> logits) {
     linear(ctx, hidden, c.tied_head ? w.embedding : w.head, w.head_bias, logits);
+    if (c.logit_scale != 1.f) map(ctx, fn::Scale{c.logit_scale}, logits);
+    if (c.logit_cap != 0.f) map(ctx, fn::SoftCap{c.logit_cap}, logits);
+    for (const index_t id : c.never_predicted)
+      for (index_t m = 0; m < logits.extent(0); ++m) logits(m, id) = T(-FLT_MAX);
   }
 
  private:
@@ -182,7 +227,11 @@ struct CausalLm {
       }
       const auto embedded = x.slice(0, b * rows + registers, (b + 1) * rows);
       embedding(ctx, VectorView<const std::int32_t>(tokens.at(b)), w.embedding, embedded);
+      if (c.embedding_scale != 1.f) map(ctx, fn::Scale{c.embedding_scale}, embedded);
       InputPosition::apply(ctx, c.position, w.position, inputs, embedded);
+      if constexpr (!std::is_same_v<EmbeddingNorm, NoNorm>)
+        EmbeddingNorm::apply(ctx, c.embedding_norm, w.embedding_norm, MatrixView<const T>(embedded),
+                             embedded);
     }
   }
 };

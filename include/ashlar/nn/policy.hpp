@@ -68,17 +68,48 @@ concept MixerPolicy = requires(detail::ProbeContext& ctx, const typename P::Conf
 
 /// Adds a branch to the stream.
 template <class P>
-concept ResidualPolicy = requires(detail::ProbeContext& ctx, typename P::Weights& weights,
-                                  index_t width, MatrixView<const float> branch,
-                                  MatrixView<float> x) {
-  P::visit(weights, width, detail::AnyVisitor{});
-  P::apply(ctx, weights, branch, x);
+concept ResidualPolicy = requires(detail::ProbeContext& ctx, const typename P::Config& config,
+                                  typename P::Weights& weights, index_t width,
+                                  MatrixView<const float> branch, MatrixView<float> x) {
+  P::visit(weights, config, width, detail::AnyVisitor{});
+  P::apply(ctx, config, weights, branch, x);
 };
 
-/// The choices that make a block: kinds are types, numbers are in the configs.
+/// What a block does to its output [M, D] last, with the layer's own input beside the stream, if
+/// the model has one.
+template <class P>
+concept EpiloguePolicy = requires(detail::ProbeContext& ctx, const typename P::Config& config,
+                                  typename P::Weights& weights, const Dims& dims,
+                                  MatrixView<const float> side, MatrixView<float> x) {
+  P::visit(weights, config, dims, detail::AnyVisitor{});
+  P::apply(ctx, config, weights, dims, side, x);
+};
+struct NoEpilogue {
+  struct Config {};
+  struct Weights {};
+  static void visit(Weights&, const Config&, const Dims&, auto&&) {}
+  template <Backend B, Element T>
+  static void apply(Context<B>&, const Config&, const Weights&, const Dims&, MatrixView<const T>,
+                    MatrixView<T>) {}
+};
+
+namespace detail {
 template <class S>
-concept BlockSpec = NormPolicy<typename S::Norm> && MixerPolicy<typename S::Mixer> &&
-    FfnPolicy<typename S::Ffn> && ResidualPolicy<typename S::Residual> && requires {
+struct EpilogueOf : std::type_identity<NoEpilogue> {};
+template <class S>
+requires requires { typename S::Epilogue; }
+struct EpilogueOf<S> : std::type_identity<typename S::Epilogue> {};
+}  // namespace detail
+/// S::Epilogue, or none.
+template <class S>
+using EpilogueOf = typename detail::EpilogueOf<S>::type;
+
+/// The choices that make a block: kinds are types, numbers are in the configs. A spec may also name
+/// an Epilogue.
+template <class S>
+concept BlockSpec =
+    NormPolicy<typename S::Norm> && MixerPolicy<typename S::Mixer> && FfnPolicy<typename S::Ffn> &&
+    ResidualPolicy<typename S::Residual> && EpiloguePolicy<EpilogueOf<S>> && requires {
   typename S::Wiring::template Block<S>;
 };
 

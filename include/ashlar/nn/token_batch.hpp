@@ -1,6 +1,7 @@
 // TokenBatch: which tokens a call handles, and where they stand. Shared by all layers of the call.
 #pragma once
 
+#include <ashlar/attention/options.hpp>
 #include <ashlar/core/view.hpp>
 #include <ashlar/nn/position/rope_tables.hpp>
 #include <vector>
@@ -25,7 +26,18 @@ class TokenBatch {
     positions_.resize(static_cast<std::size_t>(batch * tokens));
     for (index_t m = 0; m < batch * tokens; ++m)
       positions_[static_cast<std::size_t>(m)] = first_position + (tokens ? m % tokens : 0);
+    lengths_.clear();
     tables_.start();
+  }
+  /// True numbers of tokens, one a sequence: rows past them are padding. For calls without a cache.
+  void set_lengths(VectorView<const index_t> lengths) {
+    expect_shape("TokenBatch", "lengths", lengths, {batch_});
+    for (index_t b = 0; b < batch_; ++b)
+      if (lengths(b) < 0 || lengths(b) > tokens_)
+        fail<ValueError>("TokenBatch: length of sequence ", b, " is ", lengths(b),
+                         ", expected 0 to ", tokens_);
+    lengths_.resize(static_cast<std::size_t>(batch_));
+    for (index_t b = 0; b < batch_; ++b) lengths_[static_cast<std::size_t>(b)] = lengths(b);
   }
 
   index_t batch() const { return batch_; }
@@ -37,12 +49,17 @@ class TokenBatch {
     return {positions_.data(), {rows()}};
   }
   VectorView<const index_t> positions() const { return {positions_.data(), {rows()}}; }
+  /// The lengths that were set; else all tokens count.
+  PerSequence lengths() const {
+    if (lengths_.empty()) return {};
+    return VectorView<const index_t>(lengths_.data(), {batch_});
+  }
   /// Rotary tables of this call, filled by the first layer that needs one.
   RopeTables& tables() const { return tables_; }
 
  private:
   index_t batch_ = 0, tokens_ = 0;
-  std::vector<index_t> positions_;
+  std::vector<index_t> positions_, lengths_;
   mutable RopeTables tables_;
 };
 

@@ -9,10 +9,12 @@ namespace ashlar::inline ASHLAR_ABI {
 /// Source: He et al. 2016.
 /// Shapes   branch, x [M, D]
 struct PlainResidual {
+  struct Config {};
   struct Weights {};
-  static void visit(Weights&, index_t, auto&&) {}
+  static void visit(Weights&, const Config&, index_t, auto&&) {}
   template <Backend B, Element T>
-  static void apply(Context<B>& ctx, const Weights&, MatrixView<const T> branch, MatrixView<T> x) {
+  static void apply(Context<B>& ctx, const Config&, const Weights&, MatrixView<const T> branch,
+                    MatrixView<T> x) {
     residual_add(ctx, branch, {}, x);
   }
 };

@@ -16,29 +16,29 @@ struct Sublayer {
     typename Stream::Weights stream;
     typename Residual::Weights residual;
   };
-  template <class NormConfig>
-  static void visit(Weights& w, const NormConfig& c, index_t width, auto&& f) {
-    if constexpr (has<Pre>) Pre::visit(w.pre, c, width, prefixed("norm.", f));
-    if constexpr (has<Branch>) Branch::visit(w.branch, c, width, prefixed("branch_norm.", f));
-    if constexpr (has<Stream>) Stream::visit(w.stream, c, width, prefixed("stream_norm.", f));
-    Residual::visit(w.residual, width, prefixed("residual.", f));
+  /// The config is a block's, or has its `norm` and `residual`.
+  template <class Config>
+  static void visit(Weights& w, const Config& c, index_t width, auto&& f) {
+    if constexpr (has<Pre>) Pre::visit(w.pre, c.norm, width, prefixed("norm.", f));
+    if constexpr (has<Branch>) Branch::visit(w.branch, c.norm, width, prefixed("branch_norm.", f));
+    if constexpr (has<Stream>) Stream::visit(w.stream, c.norm, width, prefixed("stream_norm.", f));
+    Residual::visit(w.residual, c.residual, width, prefixed("residual.", f));
   }
   /// f(h, y) computes the branch y [M, D] of h [M, D].
-  template <Backend B, Element T, class NormConfig, class F>
-  static void apply(Context<B>& ctx, const NormConfig& c, const Weights& w, MatrixView<T> x,
-                    F&& f) {
+  template <Backend B, Element T, class Config, class F>
+  static void apply(Context<B>& ctx, const Config& c, const Weights& w, MatrixView<T> x, F&& f) {
     Scratch::Frame frame(ctx.scratch());
     const auto y = frame.tensor<T, 2>({x.extent(0), x.extent(1)});
     if constexpr (has<Pre>) {
       const auto h = frame.tensor<T, 2>({x.extent(0), x.extent(1)});
-      norm<Pre>(ctx, c, w.pre, MatrixView<const T>(x), h);
+      norm<Pre>(ctx, c.norm, w.pre, MatrixView<const T>(x), h);
       f(MatrixView<const T>(h), y);
     } else {
       f(MatrixView<const T>(x), y);
     }
-    if constexpr (has<Branch>) Branch::apply(ctx, c, w.branch, MatrixView<const T>(y), y);
-    Residual::apply(ctx, w.residual, MatrixView<const T>(y), x);
-    if constexpr (has<Stream>) Stream::apply(ctx, c, w.stream, MatrixView<const T>(x), x);
+    if constexpr (has<Branch>) Branch::apply(ctx, c.norm, w.branch, MatrixView<const T>(y), y);
+    Residual::apply(ctx, c.residual, w.residual, MatrixView<const T>(y), x);
+    if constexpr (has<Stream>) Stream::apply(ctx, c.norm, w.stream, MatrixView<const T>(x), x);
   }
 
  private:
@@ -65,13 +65,13 @@ struct SerialWiring {
     struct Weights {
       typename Step::Weights mixer, ffn;
     };
-    static void visit(Weights& w, const typename Spec::Norm::Config& c, index_t width, auto&& f) {
-      Step::visit(w.mixer, c, width, prefixed("mixer_", f));
-      Step::visit(w.ffn, c, width, prefixed("ffn_", f));
+    static void visit(Weights& w, const auto& c, auto&& f) {
+      Step::visit(w.mixer, c, c.dims.d_model, prefixed("mixer_", f));
+      Step::visit(w.ffn, c, c.dims.d_model, prefixed("ffn_", f));
     }
     template <Backend B, Element T, class Mixer, class Ffn>
-    static void apply(Context<B>& ctx, const typename Spec::Norm::Config& c, const Weights& w,
-                      MatrixView<T> x, Mixer&& mixer, Ffn&& ffn) {
+    static void apply(Context<B>& ctx, const auto& c, const Weights& w, MatrixView<T> x,
+                      Mixer&& mixer, Ffn&& ffn) {
       Step::apply(ctx, c, w.mixer, x, mixer);
       Step::apply(ctx, c, w.ffn, x, ffn);
     }
@@ -80,5 +80,11 @@ struct SerialWiring {
 
 /// x = x + f(norm(x)): GPT-2, Llama and most of what came after. Source: Xiong et al. 2020.
 struct PreNorm : SerialWiring<true, false, false> {};
+/// x = norm(x + f(x)): the 2017 transformer, BERT. Source: Vaswani et al. 2017.
+struct PostNorm : SerialWiring<false, false, true> {};
+/// x = x + norm(f(x)): OLMo 2, EXAONE 4, Swin v2. Source: Liu et al. 2022; OLMo 2 (2024).
+struct BranchNorm : SerialWiring<false, true, false> {};
+/// x = x + norm'(f(norm(x))): Gemma 2 and 3, GLM-4. Source: Ding et al. 2021, CogView.
+struct SandwichNorm : SerialWiring<true, true, false> {};
 
 }  // namespace ashlar::inline ASHLAR_ABI
