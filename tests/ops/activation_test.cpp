@@ -104,6 +104,36 @@ TYPED_TEST(Activations, TanhGeluKeepsItsTail) {
   EXPECT_NEAR(y[2] / -3.1077829e-21, 1, allowed);
 }
 
+constexpr ActivationKind kinds[] = {ActivationKind::identity,     ActivationKind::relu,
+                                    ActivationKind::relu_squared, ActivationKind::sigmoid,
+                                    ActivationKind::silu,         ActivationKind::gelu,
+                                    ActivationKind::gelu_tanh,    ActivationKind::gelu_quick};
+/// The order of `kinds` is that of each_activation.
+TYPED_TEST(Activations, AKindIsItsType) {
+  const Floats a = support::Random(6).normals<float>(5 * 67, 4),
+               b = support::Random(7).normals<float>(5 * 67, 2);
+  Matrix<float> x(5, 67, a), up(5, 67, b), expected(5, 67), y(5, 67, 9);
+  std::size_t i = 0;
+  each_activation([&]<class Act>(Act type, auto) {
+    ASSERT_LT(i, std::size(kinds));
+    const ActivationKind kind = kinds[i++];
+    activation<Act>(this->ctx, x.in(), expected.view());
+    activation(this->ctx, kind, x.in(), y.view());
+    EXPECT_TRUE(support::same_bits(y.values(), expected.values())) << typeid(Act).name();
+    activation(this->ctx, type, x.in(), y.view());
+    EXPECT_TRUE(support::same_bits(y.values(), expected.values())) << typeid(Act).name();
+    glu<Act>(this->ctx, x.in(), up.in(), expected.view());
+    glu(this->ctx, kind, x.in(), up.in(), y.view());
+    EXPECT_TRUE(support::same_bits(y.values(), expected.values())) << typeid(Act).name();
+    glu(this->ctx, type, x.in(), up.in(), y.view());
+    EXPECT_TRUE(support::same_bits(y.values(), expected.values())) << typeid(Act).name();
+  });
+  EXPECT_EQ(i, std::size(kinds));
+  EXPECT_EQ(rows::message<ValueError>(
+                [&] { activation(this->ctx, static_cast<ActivationKind>(8), x.in(), y.view()); }),
+            "activation: number 8, expected 0 to 7");
+}
+
 TYPED_TEST(Activations, GluAgreesWithTheOracle) {
   const Floats gate = support::Random(3).normals<float>(5 * 67, 4),
                up = support::Random(4).normals<float>(5 * 67, 2);

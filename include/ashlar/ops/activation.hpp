@@ -61,6 +61,8 @@ struct GeluQuick {
     return math::gelu_quick(x);
   }
 };
+/// Stands where a type is expected for "the configuration says which": an ActivationKind.
+struct Chosen {};
 }  // namespace act
 
 template <class A>
@@ -68,6 +70,51 @@ concept Activation = requires(float x, double y) {
   { A::apply(x) } -> std::same_as<float>;
   { A::apply(y) } -> std::same_as<double>;
 };
+
+/// The activations above as a number of a configuration.
+enum class ActivationKind {
+  identity,
+  relu,
+  relu_squared,
+  sigmoid,
+  silu,
+  gelu,
+  gelu_tanh,
+  gelu_quick
+};
+
+/// f(act::Silu{}) for ActivationKind::silu, and so on: the one place where a number becomes a type.
+/// Throws ValueError for a number that is none of them.
+template <class F>
+decltype(auto) with_activation(ActivationKind kind, F&& f) {
+  switch (kind) {
+    case ActivationKind::identity:
+      return f(act::Identity{});
+    case ActivationKind::relu:
+      return f(act::Relu{});
+    case ActivationKind::relu_squared:
+      return f(act::ReluSquared{});
+    case ActivationKind::sigmoid:
+      return f(act::Sigmoid{});
+    case ActivationKind::silu:
+      return f(act::Silu{});
+    case ActivationKind::gelu:
+      return f(act::Gelu{});
+    case ActivationKind::gelu_tanh:
+      return f(act::GeluTanh{});
+    case ActivationKind::gelu_quick:
+      return f(act::GeluQuick{});
+  }
+  fail<ValueError>("activation: number ", static_cast<int>(kind), ", expected 0 to ",
+                   static_cast<int>(ActivationKind::gelu_quick));
+}
+
+/// What a layer is given as its activation: a type, or act::Chosen.
+template <class A>
+concept ActivationChoice = Activation<A> || std::same_as<A, act::Chosen>;
+/// The field of a layer's Config: empty for a type, the number for act::Chosen.
+template <ActivationChoice A>
+using ActivationField = std::conditional_t<std::same_as<A, act::Chosen>, ActivationKind, A>;
 
 namespace kernels {
 
@@ -121,6 +168,16 @@ void activation(Context<B>& ctx, MatrixView<const T> x, std::type_identity_t<Mat
   kernels::ActivationKernel<B>::run(ctx, Act{}, x, y);
 }
 
+/// The same with the activation as a value: act::Silu{} or ActivationKind::silu.
+template <Backend B, class Act, Element T>
+requires(Activation<Act> || std::same_as<Act, ActivationKind>) void activation(
+    Context<B>& ctx, Act f, MatrixView<const T> x, std::type_identity_t<MatrixView<T>> y) {
+  if constexpr (Activation<Act>)
+    activation<Act>(ctx, x, y);
+  else
+    with_activation(f, [&]<class A>(A) { activation<A>(ctx, x, y); });
+}
+
 /// Gated linear unit: y = f(gate) * up; SwiGLU with Silu, GeGLU with Gelu, GLU with Sigmoid.
 /// Source: Shazeer 2020.
 ///
@@ -136,6 +193,19 @@ void glu(Context<B>& ctx, MatrixView<const T> gate, std::type_identity_t<MatrixV
   expect_no_overlap("glu", "y", y, "gate", gate, true);
   expect_no_overlap("glu", "y", y, "up", up, true);
   kernels::GluKernel<B>::run(ctx, Act{}, gate, up, y);
+}
+
+/// The same with the activation as a value: act::Silu{} or ActivationKind::silu.
+template <Backend B, class Act, Element T>
+requires(Activation<Act> ||
+         std::same_as<Act, ActivationKind>) void glu(Context<B>& ctx, Act f,
+                                                     MatrixView<const T> gate,
+                                                     std::type_identity_t<MatrixView<const T>> up,
+                                                     std::type_identity_t<MatrixView<T>> y) {
+  if constexpr (Activation<Act>)
+    glu<Act>(ctx, gate, up, y);
+  else
+    with_activation(f, [&]<class A>(A) { glu<A>(ctx, gate, up, y); });
 }
 
 /// silu(gate) * up.

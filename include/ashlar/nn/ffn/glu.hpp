@@ -8,12 +8,14 @@
 namespace ashlar::inline ASHLAR_ABI {
 
 /// Source: Shazeer 2020.
+/// Act is a type, as act::Gelu, or act::Chosen where a checkpoint names it.
 /// Shapes   x, y [M, D], gate and up [F, D], down [D, F], biases [F], [F], [D] where the config has
 /// them
-template <Activation Act>
+template <ActivationChoice Act>
 struct Glu {
   struct Config {
     bool bias = false;
+    ActivationField<Act> activation{};  // a number to be set for act::Chosen
   };
   struct Weights {
     WeightMatrix gate, up, down;
@@ -29,14 +31,14 @@ struct Glu {
     f("down_bias", w.down_bias, {d.d_model});
   }
   template <Backend B, Element T>
-  static void apply(Context<B>& ctx, const Config&, const Weights& w, const Dims& d,
+  static void apply(Context<B>& ctx, const Config& c, const Weights& w, const Dims& d,
                     MatrixView<const T> x, MatrixView<T> y) {
     Scratch::Frame frame(ctx.scratch());
     const auto gate = frame.tensor<T, 2>({x.extent(0), d.d_ff});
     const auto up = frame.tensor<T, 2>({x.extent(0), d.d_ff});
     linear(ctx, x, w.gate, w.gate_bias, gate);
     linear(ctx, x, w.up, w.up_bias, up);
-    glu<Act>(ctx, MatrixView<const T>(gate), MatrixView<const T>(up), gate);
+    glu(ctx, c.activation, MatrixView<const T>(gate), MatrixView<const T>(up), gate);
     linear(ctx, MatrixView<const T>(gate), w.down, w.down_bias, y);
   }
 };

@@ -8,11 +8,13 @@
 namespace ashlar::inline ASHLAR_ABI {
 
 /// Source: Vaswani et al. 2017.
+/// Act is a type, as act::Gelu, or act::Chosen where a checkpoint names it.
 /// Shapes   x, y [M, D], up [F, D], down [D, F], biases [F], [D] where the config has them
-template <Activation Act>
+template <ActivationChoice Act>
 struct Mlp {
   struct Config {
     bool bias = true;
+    ActivationField<Act> activation{};  // a number to be set for act::Chosen
   };
   struct Weights {
     WeightMatrix up, down;
@@ -26,12 +28,12 @@ struct Mlp {
     f("down_bias", w.down_bias, {d.d_model});
   }
   template <Backend B, Element T>
-  static void apply(Context<B>& ctx, const Config&, const Weights& w, const Dims& d,
+  static void apply(Context<B>& ctx, const Config& c, const Weights& w, const Dims& d,
                     MatrixView<const T> x, MatrixView<T> y) {
     Scratch::Frame frame(ctx.scratch());
     const auto hidden = frame.tensor<T, 2>({x.extent(0), d.d_ff});
     linear(ctx, x, w.up, w.up_bias, hidden);
-    activation<Act>(ctx, MatrixView<const T>(hidden), hidden);
+    activation(ctx, c.activation, MatrixView<const T>(hidden), hidden);
     linear(ctx, MatrixView<const T>(hidden), w.down, w.down_bias, y);
   }
 };
