@@ -7,62 +7,17 @@
 #include <stdexcept>
 
 #include "build_files.hpp"
+#include "store_files.hpp"
 #include "support/compare.hpp"
 
 namespace {
 
 using namespace ashlar;
-using Floats = std::vector<float>;
-
-constexpr auto ignore_progress = [](index_t, index_t) {};
-
-/// A safetensors file in memory. `shift` bytes in front of the header move all data.
-class File {
- public:
-  File& add(const std::string& name, const std::string& type, std::vector<index_t> shape,
-            std::string_view bytes) {
-    std::string extents;
-    for (const index_t n : shape) extents += (extents.empty() ? "" : ",") + std::to_string(n);
-    header_ += (header_.empty() ? "" : ",") + ("\"" + name) + "\":{\"dtype\":\"" + type +
-               "\",\"shape\":[" + extents + "],\"data_offsets\":[" + std::to_string(data_.size()) +
-               "," + std::to_string(data_.size() + bytes.size()) + "]}";
-    data_ += bytes;
-    return *this;
-  }
-  /// f32 values start, start + 1, ..
-  File& count(const std::string& name, std::vector<index_t> shape, float start = 0) {
-    std::string bytes;
-    index_t n = 1;
-    for (const index_t extent : shape) n *= extent;
-    for (index_t i = 0; i < n; ++i) bytes += build::raw(start + static_cast<float>(i));
-    return add(name, "F32", std::move(shape), bytes);
-  }
-  SafetensorsFile open(std::size_t spaces = 0) {
-    const std::string header = "{" + header_ + "}" + std::string(spaces, ' ');
-    memory_ = std::make_unique<build::Memory>(build::safetensors(header, data_));
-    return SafetensorsFile(memory_->span(), "file");
-  }
-
- private:
-  std::string header_, data_;
-  std::unique_ptr<build::Memory> memory_;
-};
-
-Floats values(const WeightMatrix& w) {
-  Floats all(static_cast<std::size_t>(w.rows() * w.columns()));
-  for (index_t n = 0; n < w.rows(); ++n) decode_row(w, n, all.data() + n * w.columns());
-  return all;
-}
-Floats values(VectorView<const float> v) {
-  Floats all;
-  for (index_t i = 0; i < v.extent(0); ++i) all.push_back(v(i));
-  return all;
-}
-Floats counted(index_t n, float start = 0) {
-  Floats all;
-  for (index_t i = 0; i < n; ++i) all.push_back(start + static_cast<float>(i));
-  return all;
-}
+using store_test::counted;
+using store_test::File;
+using store_test::Floats;
+using store_test::ignore_progress;
+using store_test::values;
 
 /// Weights of one layer whose q, k, v are rows of one tensor.
 struct Fused {
@@ -76,10 +31,10 @@ struct Fused {
     f("layers.0.k_bias", k_bias, {2});
   }
   static NameMap names(bool transposed) {
-    return {.layer = {{"q", "h.{}.qkv", 0, 24, transposed},
-                      {"k", "h.{}.qkv", 20, 24, transposed},
-                      {"v", "h.{}.qkv", 22, 24, transposed},
-                      {"k_bias", "h.{}.bias", 20, 24}}};
+    return {.layer = {{"q", "h.{}.qkv", {0, 24, transposed}},
+                      {"k", "h.{}.qkv", {20, 24, transposed}},
+                      {"v", "h.{}.qkv", {22, 24, transposed}},
+                      {"k_bias", "h.{}.bias", {20, 24}}}};
   }
 };
 
@@ -237,15 +192,6 @@ TEST(WeightStore, NothingIsSetWhenProgressEndsTheCall) {
                std::runtime_error);
   EXPECT_TRUE(w.is_unset());
   EXPECT_EQ(store.bytes(), 0);
-}
-
-TEST(NameMap, ReplacesTheLayerAndRefusesUnknownNames) {
-  const NameMap names{.model = {{"embedding", "wte"}}, .layer = {{"mixer.q", "h.{}.attn.q"}}};
-  EXPECT_EQ(names("embedding").name, "wte");
-  EXPECT_EQ(names("layers.7.mixer.q").name, "h.7.attn.q");
-  EXPECT_EQ(names("layers.123.mixer.q").name, "h.123.attn.q");
-  EXPECT_TRUE(build::says(build::error_of([&] { names("mixer.q"); }),
-                          "no rule for the weight \"mixer.q\""));
 }
 
 }  // namespace

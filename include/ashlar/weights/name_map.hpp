@@ -1,57 +1,144 @@
-// NameMap: where each weight of a model lies in a checkpoint.
+// NameMap: where each weight of a model lies in a checkpoint, and how.
 #pragma once
 
+#include <algorithm>
 #include <ashlar/core/error.hpp>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// A stored tensor, or some of its rows.
-struct TensorRecipe {
-  std::string name;
+/// How a tensor is stored, where it is not just the weight. Rows are rows of a matrix [out, in] or
+/// elements of a vector. Row i of the weight is the stored row
+///   first_row + i / block * period + i % block          (without a block: first_row + i)
+/// With heads of width H, k is
+///   {.first_row = H, .block = H, .period = 3 * H}   where each head has q, k, v (GPT-NeoX)
+///   {.first_row = Q, .total_rows = Q + K + V}       where all q, all k, all v follow (Phi-3)
+struct StoredAs {
   index_t first_row = 0;
-  index_t total_rows = 0;   // rows of the whole tensor where it is fused; 0: it is not
-  bool transposed = false;  // stored as [in, out]
+  index_t total_rows = 0;         // of the tensor; 0: the weight's rows, or whole periods
+  bool transposed = false;        // [in, out]; rows above are columns then
+  index_t block = 0, period = 0;  // `block` rows out of every `period`; 0: all of them together
+  // Extents may be split, or 1: [D, C, P, P] for [D, C P P], [] for [1]. Rows stay rows. Together
+  // with transposed also a stack [E, in, out / E].
+  bool reshaped = false;
+  // Stored one below the other in tensors numbered 0 .. parts - 1 by the last "{}" of the name; 0:
+  // one tensor, without such a number.
+  index_t parts = 0;
+  float add = 0;  // added to each element of a vector; -1 where 1 + w is stored
 };
 
-/// One line a weight: our name, and what a checkpoint calls it.
+/// One line a weight: our name, what a checkpoint calls it, and how it is stored there.
 struct NameRule {
-  std::string_view weight, stored;
-  index_t first_row = 0, total_rows = 0;
-  bool transposed = false;
+  std::string weight, stored;
+  StoredAs as{};
 };
 
-/// Maps the names that visit() gives to those of a checkpoint. Weights of layer 7, "layers.7.x",
-/// are looked up as "x" among the layer rules; "{}" in the stored name stands for the 7.
+/// Maps the names that visit() gives to those of a checkpoint. A rule for "layers.{}.x" is for
+/// every layer: numbers between dots are looked up as "{}" where no rule has the number itself, and
+/// fill the "{}" of the stored name in order; a stored name without "{}" is shared by all of them.
+/// Rules in `layer` leave out the "layers.{}." of their weight. The last rule for a weight counts,
+/// so that a family may take another's map and add what differs.
 struct NameMap {
   std::vector<NameRule> model{}, layer{};
-  std::vector<std::string_view> ignored{};  // endings of stored names that nobody needs
+  std::vector<std::string> ignored{};  // endings of stored names that nobody needs
 
-  TensorRecipe operator()(std::string_view weight) const {
-    std::string_view rest = weight, number;
-    constexpr std::string_view layers = "layers.";
-    if (weight.starts_with(layers)) {
-      rest.remove_prefix(layers.size());
-      number = rest.substr(0, rest.find('.'));
-      rest.remove_prefix(number.size() + 1);
-    }
-    for (const NameRule& rule : number.empty() ? model : layer) {
-      if (rule.weight != rest) continue;
-      TensorRecipe recipe{std::string(rule.stored), rule.first_row, rule.total_rows,
-                          rule.transposed};
-      if (const auto at = recipe.name.find("{}"); at != std::string::npos)
-        recipe.name.replace(at, 2, number);
-      return recipe;
-    }
-    fail<ValueError>("NameMap: no rule for the weight \"", weight, "\"");
-  }
   bool ignores(std::string_view stored) const {
-    for (const std::string_view ending : ignored)
-      if (stored.ends_with(ending)) return true;
-    return false;
+    return std::any_of(ignored.begin(), ignored.end(),
+                       [&](const std::string& ending) { return stored.ends_with(ending); });
   }
+  /// Adds all of another map; its rules take precedence.
+  NameMap& operator+=(const NameMap& other) {
+    model.insert(model.end(), other.model.begin(), other.model.end());
+    layer.insert(layer.end(), other.layer.begin(), other.layer.end());
+    ignored.insert(ignored.end(), other.ignored.begin(), other.ignored.end());
+    return *this;
+  }
+  /// Stored names that begin with `from` begin with `to` instead.
+  NameMap& replace_prefix(std::string_view from, std::string_view to) {
+    for (auto* rules : {&model, &layer})
+      for (NameRule& rule : *rules)
+        if (rule.stored.starts_with(from)) rule.stored.replace(0, from.size(), to);
+    return *this;
+  }
+  /// The map of a model that holds this one as a part: "encoder." makes "encoder.layers.{}.x" of
+  /// the layer rule "x". Both prefixes go before every name.
+  NameMap nested(const std::string& weight_prefix, const std::string& stored_prefix = "") const {
+    NameMap map{.ignored = ignored};
+    const auto take = [&](NameRule rule, const std::string& prefix) {
+      rule.weight.insert(0, prefix);
+      rule.stored.insert(0, stored_prefix);
+      map.model.push_back(std::move(rule));
+    };
+    for (const NameRule& rule : model) take(rule, weight_prefix);
+    for (const NameRule& rule : layer) take(rule, weight_prefix + "layers.{}.");
+    return map;
+  }
+};
+
+/// The rules of a map by weight. Points into the map.
+class NameTable {
+ public:
+  explicit NameTable(const NameMap& names) {
+    for (const NameRule& rule : names.model) model_[rule.weight] = &rule;
+    for (const NameRule& rule : names.layer) layer_[rule.weight] = &rule;
+  }
+  NameTable(NameMap&&) = delete;
+
+  /// The rule for a weight, its numbers in the stored name; a "{}" is left where it has parts.
+  /// Throws ValueError if there is none.
+  NameRule operator()(std::string_view weight) const {
+    std::string pattern;
+    std::vector<std::string_view> numbers;
+    for (std::string_view rest = weight;;) {
+      const std::string_view word = rest.substr(0, rest.find('.'));
+      const bool number =
+          !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+      if (number) numbers.push_back(word);
+      pattern += number ? std::string_view("{}") : word;
+      if (word.size() == rest.size()) break;
+      pattern += '.';
+      rest.remove_prefix(word.size() + 1);
+    }
+    const NameRule* rule = find(weight, pattern);
+    if (rule == nullptr) fail<ValueError>("NameMap: no rule for the weight \"", weight, "\"");
+
+    NameRule filled = *rule;
+    const std::size_t part = rule->as.parts ? filled.stored.rfind("{}") : std::string::npos;
+    std::size_t end = part == std::string::npos ? filled.stored.size() : part;
+    std::size_t at = 0;
+    for (const std::string_view number : numbers) {
+      at = filled.stored.find("{}", at);
+      if (at >= end) break;
+      filled.stored.replace(at, 2, number);
+      end = end + number.size() - 2;
+      at += number.size();
+    }
+    return filled;
+  }
+
+ private:
+  using Rules = std::map<std::string_view, const NameRule*>;
+
+  static const NameRule* find(const Rules& rules, std::string_view name) {
+    const auto found = rules.find(name);
+    return found == rules.end() ? nullptr : found->second;
+  }
+  const NameRule* find(std::string_view weight, std::string_view pattern) const {
+    constexpr std::string_view layers = "layers.";
+    const bool in_layer = pattern.starts_with("layers.{}.");
+    for (const std::string_view name : {weight, pattern}) {
+      if (const NameRule* rule = find(model_, name)) return rule;
+      if (!in_layer) continue;
+      if (const NameRule* rule = find(layer_, name.substr(name.find('.', layers.size()) + 1)))
+        return rule;
+    }
+    return nullptr;
+  }
+
+  Rules model_, layer_;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

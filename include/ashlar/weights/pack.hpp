@@ -2,6 +2,8 @@
 #pragma once
 
 #include <ashlar/backend/parallel.hpp>
+#include <ashlar/core/buffer.hpp>
+#include <ashlar/weights/bytes.hpp>
 #include <ashlar/weights/panels.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -158,22 +160,66 @@ inline void pack_panels(const WeightMatrix& w, std::byte* out, const Executor& e
   });
 }
 
-/// Packs W [N, K] stored transposed, as [K in, N out] (GPT-2's order).
-template <Element T>
-void pack_panels_transposed(MatrixView<const T> in_out, std::byte* out,
-                            const Executor& executor = {}) {
+/// As pack_panels, for N rows of K elements that need not be neighbours: row n begins at row(n).
+template <class Row>
+void pack_gathered(DType type, index_t N, index_t K, const Row& row, std::byte* out,
+                   const Executor& executor = {}) {
+  const index_t row_bytes = K / info(type).elements * info(type).bytes;
+  Buffer<std::byte> copies(executor.workers * panel_rows * row_bytes);
+  parallel_for(executor, ceil_div(N, panel_rows), [&](index_t p, int worker) {
+    const index_t n0 = p * panel_rows, rows = min_index(panel_rows, N - n0);
+    const std::byte* first = row(n0);
+    bool neighbours = true;
+    for (index_t r = 1; r < rows; ++r)
+      neighbours = neighbours && row(n0 + r) == first + r * row_bytes;
+    if (!neighbours) {
+      std::byte* copy = copies.data() + worker * panel_rows * row_bytes;
+      for (index_t r = 0; r < rows; ++r)
+        std::memcpy(copy + r * row_bytes, row(n0 + r), static_cast<std::size_t>(row_bytes));
+      first = copy;
+    }
+    detail::pack_panel(WeightMatrix(first, type, rows, K, WeightLayout::rows), 0, 0, K,
+                       out + p * panel_bytes(type, K));
+  });
+}
+
+/// Where a row of W lies when W is stored transposed: its elements are `stride` bytes apart.
+struct StoredColumn {
+  const std::byte* first;
+  index_t stride;
+};
+
+/// As pack_gathered, for a matrix whose row n lies at column(n), a StoredColumn, at any address.
+template <Element T, class Column>
+void pack_gathered_transposed(index_t N, index_t K, const Column& column, std::byte* out,
+                              const Executor& executor = {}) {
   static_assert(!std::is_same_v<T, double>, "ashlar: weights are float, half or bfloat16");
-  const index_t K = in_out.extent(0), N = in_out.extent(1);
   const index_t pair = std::is_same_v<T, bfloat16> ? 2 : 1;
   const index_t elements = round_up(K, pair) * panel_rows;
   parallel_for(executor, ceil_div(N, panel_rows), [&](index_t p, int) {
     auto* panel = reinterpret_cast<T*>(out) + p * elements;
-    const index_t n0 = p * panel_rows;
+    const index_t n0 = p * panel_rows, rows = min_index(panel_rows, N - n0);
+    StoredColumn columns[panel_rows] = {};
+    for (index_t r = 0; r < rows; ++r) columns[r] = column(n0 + r);
     for (index_t k = 0; k < round_up(K, pair); ++k)
       for (index_t r = 0; r < panel_rows; ++r)
         panel[(k / pair * panel_rows + r) * pair + k % pair] =
-            k < K && n0 + r < N ? in_out(k, n0 + r) : T{};
+            k < K && r < rows ? load<T>(columns[r].first + k * columns[r].stride) : T{};
   });
+}
+
+/// Packs W [N, K] stored transposed, as [K in, N out] (GPT-2's order).
+template <Element T>
+void pack_panels_transposed(MatrixView<const T> in_out, std::byte* out,
+                            const Executor& executor = {}) {
+  constexpr auto size = static_cast<index_t>(sizeof(T));
+  pack_gathered_transposed<T>(
+      in_out.extent(1), in_out.extent(0),
+      [&](index_t n) {
+        return StoredColumn{reinterpret_cast<const std::byte*>(in_out.data() + n),
+                            in_out.stride(0) * size};
+      },
+      out, executor);
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -33,7 +33,7 @@ struct Gpt2Family {
     d.head_dim = d.d_model / d.n_heads;
     d.d_ff = j.size("n_inner", 4 * d.d_model);
     layer.norm.eps = static_cast<float>(j.positive("layer_norm_epsilon", 1e-5));
-    layer.mixer.qkv_bias = layer.mixer.out_bias = true;
+    layer.mixer.bias = {true, true, true, true};
 
     Lm::Config c;
     c.vocabulary = j.size("vocab_size", 50257);
@@ -55,9 +55,9 @@ struct Gpt2Family {
   static NameMap names(const Checkpoint& checkpoint, const Lm::Config& c) {
     const bool bare = checkpoint.tensors().find("wte.weight") != nullptr;
     const index_t D = c.d_model;
-    const auto in_out = [](std::string_view weight, std::string_view stored, index_t row = 0,
+    const auto in_out = [](const char* weight, const char* stored, index_t row = 0,
                            index_t rows = 0) {
-      return NameRule{weight, stored, row, rows, true};
+      return NameRule{weight, stored, {row, rows, true}};
     };
     NameMap map{.model = {{"embedding", "transformer.wte.weight"},
                           {"position.table", "transformer.wpe.weight"},
@@ -70,9 +70,9 @@ struct Gpt2Family {
                           in_out("mixer.k", "transformer.h.{}.attn.c_attn.weight", D, 3 * D),
                           in_out("mixer.v", "transformer.h.{}.attn.c_attn.weight", 2 * D, 3 * D),
                           in_out("mixer.o", "transformer.h.{}.attn.c_proj.weight"),
-                          {"mixer.q_bias", "transformer.h.{}.attn.c_attn.bias", 0, 3 * D},
-                          {"mixer.k_bias", "transformer.h.{}.attn.c_attn.bias", D, 3 * D},
-                          {"mixer.v_bias", "transformer.h.{}.attn.c_attn.bias", 2 * D, 3 * D},
+                          {"mixer.q_bias", "transformer.h.{}.attn.c_attn.bias", {0, 3 * D}},
+                          {"mixer.k_bias", "transformer.h.{}.attn.c_attn.bias", {D, 3 * D}},
+                          {"mixer.v_bias", "transformer.h.{}.attn.c_attn.bias", {2 * D, 3 * D}},
                           {"mixer.o_bias", "transformer.h.{}.attn.c_proj.bias"},
                           {"ffn_norm.gain", "transformer.h.{}.ln_2.weight"},
                           {"ffn_norm.bias", "transformer.h.{}.ln_2.bias"},
@@ -81,10 +81,7 @@ struct Gpt2Family {
                           {"ffn.up_bias", "transformer.h.{}.mlp.c_fc.bias"},
                           {"ffn.down_bias", "transformer.h.{}.mlp.c_proj.bias"}},
                 .ignored = {".attn.bias", ".attn.masked_bias", "lm_head.weight"}};
-    constexpr std::string_view prefix = "transformer.";
-    for (auto* rules : {&map.model, &map.layer})
-      for (NameRule& rule : *rules)
-        if (bare && rule.stored.starts_with(prefix)) rule.stored.remove_prefix(prefix.size());
+    if (bare) map.replace_prefix("transformer.", "");
     return map;
   }
 };
