@@ -1,39 +1,29 @@
 // Byte-level byte-pair encoding, as in GPT-2 and SmolLM.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <ashlar/core/error.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <queue>
-#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
+#include "literal_tokens.hpp"
 #include "pre_tokenizer.hpp"
+#include "tokenizer.hpp"
 #include "unicode.hpp"
 
 namespace ashlar::examples {
 
-/// What a model file says about its tokenizer.
-struct BpeVocabulary {
-  std::vector<std::string> tokens;  ///< by id, in the byte alphabet; special ones as plain text
-  std::vector<int> types;           ///< by id; 3 is a control token, 4 a user-defined one
+/// What a model file says about a byte-level BPE. Tokens are spelled in the byte alphabet, special
+/// ones as plain text.
+struct BpeVocabulary : Vocabulary {
   std::vector<std::string> merges;  ///< "left right", the best first
   std::string pre;                  ///< name of the pre-tokenizer
-  std::optional<std::int32_t> bos, eos, unknown, padding;
-  bool add_bos = false;
-};
-
-struct EncodeOptions {
-  /// Whether the text of a control token ("<|im_end|>") means that token. Switch it off for text of
-  /// strangers. User-defined tokens are found in any case.
-  bool parse_special = true;
 };
 
 /// The alphabet in which vocabularies spell bytes: printable Latin-1 characters stand for
@@ -50,32 +40,21 @@ inline std::array<char32_t, 256> byte_alphabet() {
 }
 
 /// Text to token ids and back.
-class ByteLevelBpe {
+class ByteLevelBpe final : public Tokenizer {
  public:
-  /// Throws: ValueError for an unknown pre-tokenizer, for `types` of another length than `tokens`,
-  /// for a merge that is malformed or has no token, and for a special id outside the vocabulary.
+  /// Throws: ValueError for an unknown pre-tokenizer, for a merge that is malformed or has no
+  /// token, and as check_vocabulary().
   explicit ByteLevelBpe(const BpeVocabulary& vocabulary)
-      : digits_(digit_rule(vocabulary.pre)),
-        bos_(vocabulary.bos),
-        eos_(vocabulary.eos),
-        add_bos_(vocabulary.add_bos) {
-    check(vocabulary);
+      : Tokenizer(vocabulary), digits_(digit_rule(vocabulary.pre)) {
     std::unordered_map<std::string_view, std::int32_t> ids;
     for (std::size_t i = 0; i < vocabulary.tokens.size(); ++i) {
       const std::string& token = vocabulary.tokens[i];
       const int type = vocabulary.types[i];
       const auto id = static_cast<std::int32_t>(i);
-      const bool literal = type == control || type == user_defined;
+      const bool literal = type == TokenType::control || type == TokenType::user_defined;
       pieces_.push_back(literal ? token : from_alphabet(token));
       ids.emplace(token, id);
-      if (literal && !token.empty()) {
-        literals_[static_cast<unsigned char>(token[0])].push_back({token, id, type == control});
-      }
-    }
-    for (auto& bucket : literals_) {
-      std::stable_sort(bucket.begin(), bucket.end(), [](const Literal& a, const Literal& b) {
-        return a.text.size() > b.text.size();
-      });
+      if (literal) literals_.add(token, id, type == TokenType::control);
     }
     const std::array<char32_t, 256> alphabet = byte_alphabet();
     for (std::size_t byte = 0; byte < 256; ++byte) {
@@ -102,63 +81,27 @@ class ByteLevelBpe {
     }
   }
 
-  /// Ids of the text. No token is added to it; see add_bos().
-  ///
   /// Control and user-defined tokens are cut out first (the longest that begins at the leftmost
   /// place) and the text between them is pre-tokenized. In each piece, bytes that have no token are
   /// left out; then the adjacent pair of the best rank is merged, the leftmost first, until no pair
   /// has a merge.
   ///
   /// Cost: n log n for a piece of n bytes.
-  std::vector<std::int32_t> encode(std::string_view text, EncodeOptions options = {}) const {
+  std::vector<std::int32_t> encode(std::string_view text,
+                                   EncodeOptions options = {}) const override {
     std::vector<std::int32_t> ids;
-    std::size_t begin = 0;
-    for (std::size_t at = 0; at < text.size();) {
-      const Literal* literal = find_literal(text.substr(at), options.parse_special);
-      if (!literal) {
-        ++at;
-        continue;
-      }
-      encode_plain(text.substr(begin, at - begin), ids);
-      ids.push_back(literal->id);
-      at += literal->text.size();
-      begin = at;
-    }
-    encode_plain(text.substr(begin), ids);
+    literals_.cut(
+        text, options.parse_special,
+        [&](std::string_view plain) {
+          for (const std::string_view piece : pre_tokenize(plain, digits_)) merge_piece(piece, ids);
+        },
+        [&](LiteralTokens::Literal literal) { ids.push_back(literal.id); });
     return ids;
   }
 
-  /// Bytes of one token, which may be a part of a character.
-  /// Throws: ValueError for an id outside the vocabulary.
-  const std::string& piece(std::int32_t id) const {
-    if (id < 0 || static_cast<std::size_t>(id) >= size()) {
-      fail<ValueError>("token id ", id, " is outside the vocabulary of ", size(), " tokens");
-    }
-    return pieces_[static_cast<std::size_t>(id)];
-  }
-
-  /// Bytes of all the tokens, special ones included. Throws: as piece().
-  std::string decode(std::span<const std::int32_t> ids) const {
-    std::string text;
-    for (const std::int32_t id : ids) text += piece(id);
-    return text;
-  }
-
-  std::size_t size() const { return pieces_.size(); }
-  std::optional<std::int32_t> bos() const { return bos_; }
-  std::optional<std::int32_t> eos() const { return eos_; }
-  /// Whether the model wants bos() in front of a text.
-  bool add_bos() const { return add_bos_; }
-
  private:
-  static constexpr int control = 3, user_defined = 4;
   static constexpr std::int32_t none = -1;
 
-  struct Literal {
-    std::string text;
-    std::int32_t id;
-    bool is_control;
-  };
   struct Merge {
     std::size_t rank;
     std::int32_t result;
@@ -169,23 +112,6 @@ class ByteLevelBpe {
     if (pre == "smollm" || pre == "starcoder" || pre == "refact") return DigitRule::apart;
     fail<ValueError>("pre-tokenizer \"", pre,
                      "\" is not supported, expected gpt-2, smollm, starcoder or refact");
-  }
-
-  static void check(const BpeVocabulary& vocabulary) {
-    const std::size_t count = vocabulary.tokens.size();
-    if (vocabulary.types.size() != count) {
-      fail<ValueError>("got ", vocabulary.types.size(), " token types for ", count, " tokens");
-    }
-    const auto check_id = [&](const char* name, std::optional<std::int32_t> id) {
-      if (id && (*id < 0 || static_cast<std::size_t>(*id) >= count)) {
-        fail<ValueError>(name, " token id ", *id, " is outside the vocabulary of ", count,
-                         " tokens");
-      }
-    };
-    check_id("bos", vocabulary.bos);
-    check_id("eos", vocabulary.eos);
-    check_id("unknown", vocabulary.unknown);
-    check_id("padding", vocabulary.padding);
   }
 
   /// The bytes that a token spells; a token that is not in the alphabet stands for its own text.
@@ -211,17 +137,6 @@ class ByteLevelBpe {
   static std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
     return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 |
            static_cast<std::uint32_t>(right);
-  }
-
-  const Literal* find_literal(std::string_view text, bool parse_special) const {
-    for (const Literal& literal : literals_[static_cast<unsigned char>(text[0])]) {
-      if ((parse_special || !literal.is_control) && text.starts_with(literal.text)) return &literal;
-    }
-    return nullptr;
-  }
-
-  void encode_plain(std::string_view text, std::vector<std::int32_t>& ids) const {
-    for (const std::string_view piece : pre_tokenize(text, digits_)) merge_piece(piece, ids);
   }
 
   void merge_piece(std::string_view piece, std::vector<std::int32_t>& ids) const {
@@ -270,12 +185,9 @@ class ByteLevelBpe {
   }
 
   DigitRule digits_;
-  std::optional<std::int32_t> bos_, eos_;
-  bool add_bos_;
-  std::vector<std::string> pieces_;                  ///< by id
   std::array<std::int32_t, 256> byte_ids_{};         ///< none: not in the vocabulary
   std::unordered_map<std::uint64_t, Merge> merges_;  ///< by pair_key
-  std::array<std::vector<Literal>, 256> literals_;   ///< by first byte, the longest first
+  LiteralTokens literals_;
 };
 
 }  // namespace ashlar::examples

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "byte_level_bpe.hpp"
+#include "tokenizer.hpp"
 
 namespace ashlar::examples {
 
@@ -18,7 +18,7 @@ inline constexpr const char* smollm2_system_line =
     "You are a helpful AI assistant named SmolLM, trained by Hugging Face";
 
 /// The id of a control token. Throws: ValueError if the vocabulary has none of this text.
-inline std::int32_t control_token(const ByteLevelBpe& tokenizer, const std::string& text) {
+inline std::int32_t control_token(const Tokenizer& tokenizer, const std::string& text) {
   const std::vector<std::int32_t> ids = tokenizer.encode(text);
   if (ids.size() != 1)
     fail<ValueError>("the vocabulary has no token ", text,
@@ -33,7 +33,7 @@ inline std::int32_t control_token(const ByteLevelBpe& tokenizer, const std::stri
 /// Only the frame holds control tokens: whatever a message says, it cannot end itself.
 ///
 /// Source: the chat template in the SmolLM2 model file.
-inline std::vector<std::int32_t> chatml_tokens(const ByteLevelBpe& tokenizer,
+inline std::vector<std::int32_t> chatml_tokens(const Tokenizer& tokenizer,
                                                std::span<const ChatMessage> messages) {
   const std::int32_t start = control_token(tokenizer, "<|im_start|>");
   const std::int32_t end = control_token(tokenizer, "<|im_end|>");

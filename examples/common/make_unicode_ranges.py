@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes unicode_ranges.hpp, next to this script, from the interpreter's `unicodedata`.
+"""Writes unicode_ranges.hpp and unicode_folding.hpp, next to this script, from `unicodedata`.
 
 Only the version below is accepted, so that the tables change on purpose and never with the machine.
 """
@@ -24,41 +24,88 @@ def bounds(members):
     return edges
 
 
-def table(name, what, members):
+def array(comment, head, numbers):
     lines = []
-    edges = bounds(members)
-    for edge in edges:
-        text = f"{edge:#x},"
+    for number in numbers:
+        text = f"{number:#x}," if number else "0,"
         if lines and len(lines[-1]) + 1 + len(text) <= 96:
             lines[-1] += " " + text
         else:
             lines.append(text)
     body = "\n".join("    " + line for line in lines)
-    comment = f"/// {what}: {len(edges) // 2} ranges.\n"
-    return f"{comment}inline constexpr char32_t {name}[] = {{\n{body}\n}};\n"
+    return f"/// {comment}\ninline constexpr {head}[] = {{\n{body}\n}};\n"
 
 
-def category(letter):
-    return (c for c in range(0x110000) if unicodedata.category(chr(c))[0] == letter)
+def table(name, what, members):
+    edges = bounds(members)
+    return array(f"{what}: {len(edges) // 2} ranges.", f"char32_t {name}", edges)
+
+
+def category(*prefixes):
+    return (c for c in range(0x110000) if unicodedata.category(chr(c)).startswith(prefixes))
+
+
+def fold(code):
+    """Canonical decomposition without nonspacing marks, in lower case."""
+    parts = unicodedata.normalize("NFD", chr(code))
+    return [ord(d) for c in parts if unicodedata.category(c) != "Mn" for d in c.lower()
+            if unicodedata.category(d) != "Mn"]  # fmt: skip
+
+
+def folding():
+    """Runs of neighbours that change: where each begins and ends, its values, and what a value of
+    several characters stands for. Hangul is left out, it decomposes by a rule; so are marks."""
+    runs, values, sequences = [], [], []
+    for code in range(0x110000):
+        if 0xD800 <= code < 0xE000 or 0xAC00 <= code < 0xD7A4:
+            continue
+        folded = fold(code)
+        if folded == [code] or unicodedata.category(chr(code)) == "Mn":
+            continue
+        assert 1 <= len(folded) <= 3
+        if not runs or runs[-1] != code:
+            runs += [code, code]
+        runs[-1] = code + 1
+        if len(folded) > 1:
+            values.append(0x110000 + len(sequences) // 3)
+            sequences += (folded + [0])[:3]
+        else:
+            values += folded
+    return runs, values, sequences
+
+
+def write(name, what, parts):
+    text = (
+        f"// Unicode {VERSION} {what}. Written by make_unicode_ranges.py: do not edit.\n"
+        "//\n"
+        "// Bounds list, in rising order, where a class begins and where it ends (one past it).\n"
+        "#pragma once\n\n"
+        "namespace ashlar::examples {\n\n// clang-format off\n"
+        + "\n".join(parts)
+        + "// clang-format on\n\n}  // namespace ashlar::examples\n"
+    )
+    pathlib.Path(__file__).with_name(name).write_text(text, "ascii")
 
 
 def main():
     if unicodedata.unidata_version != VERSION:
         sys.exit(f"got Unicode {unicodedata.unidata_version} of this Python, expected {VERSION}")
-    parts = [
-        f"// Unicode {VERSION} character classes. Written by make_unicode_ranges.py: do not edit.\n"
-        "//\n"
-        "// A table lists, in rising order, where a class begins and where it ends (one past it).\n"
-        "#pragma once\n\n"
-        "namespace ashlar::examples {\n\n// clang-format off\n",
+    write("unicode_ranges.hpp", "character classes", [
         table("letter_bounds", "General category L", category("L")),
-        "\n",
         table("number_bounds", "General category N", category("N")),
-        "\n",
+        table("punctuation_bounds", "General category P", category("P")),
+        table("nonspacing_mark_bounds", "General category Mn", category("Mn")),
+        table("control_bounds", "General categories Cc, Cf and Co", category("Cc", "Cf", "Co")),
         table("white_space_bounds", "Property White_Space", WHITE_SPACE),
-        "// clang-format on\n\n}  // namespace ashlar::examples\n",
-    ]
-    pathlib.Path(__file__).with_name("unicode_ranges.hpp").write_text("".join(parts), "ascii")
+    ])  # fmt: skip
+    runs, values, sequences = folding()
+    write("unicode_folding.hpp", "letters without case and accents", [
+        array("What folding changes, Hangul and marks aside.", "char32_t folding_bounds", runs),
+        array("What it becomes, by position in those ranges. From 0x110000 on: a folding sequence.",
+              "char32_t folding_values", values),
+        array("Three characters each, 0 where there is none.", "char32_t folding_sequences",
+              sequences),
+    ])  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "load_on.hpp"
+#include "families.hpp"
 
 namespace ashlar::examples {
 namespace {
@@ -18,16 +18,10 @@ int thread_count(int wanted) {
 }  // namespace
 
 RunningModel open_model(const Checkpoint& checkpoint, const ModelOptions& options) {
-  const std::string& name = options.backend;
-  LoadModel* const on_backend = name == "scalar"  ? &load_on_scalar
-                                : name == "simd"  ? &load_on_simd
-                                : name == "eigen" ? &load_on_eigen
-                                                  : nullptr;
-  if (!on_backend) fail<ValueError>("backend is \"", name, "\", expected scalar, simd or eigen");
   RunningModel running;
   running.pool = std::make_unique<ThreadPool>(thread_count(options.threads));
   ProgressLine progress("Loading " + checkpoint.path(), options.quiet);
-  running.model = on_backend(checkpoint, running.pool->executor(), progress);
+  running.model = load_any_family(checkpoint, options.backend, running.pool->executor(), progress);
   return running;
 }
 

@@ -5,6 +5,7 @@
 #include <ashlar/core/error.hpp>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
 
 #include "gguf_tokenizer.hpp"
@@ -34,11 +35,11 @@ inline CLI::Validator at_least(index_t least) {
 }
 
 /// The tokenizer of a checkpoint. Throws FileError for a folder, which brings none that we read.
-inline ByteLevelBpe open_tokenizer(const Checkpoint& checkpoint) {
+inline std::unique_ptr<const Tokenizer> open_tokenizer(const Checkpoint& checkpoint) {
   if (!checkpoint.gguf())
     fail<FileError>(checkpoint.path(),
                     ": is a folder, expected a .gguf file (the tokenizer is read from it)");
-  return ByteLevelBpe(read_vocabulary(*checkpoint.gguf()));
+  return read_tokenizer(*checkpoint.gguf());
 }
 
 /// Reads the arguments and runs the program. Every error becomes a message on stderr; the result is

@@ -1,4 +1,4 @@
-// UTF-8 and the three character classes that tokenizers ask for.
+// UTF-8 and the character classes that tokenizers ask for.
 #pragma once
 
 #include <algorithm>
@@ -70,5 +70,11 @@ bool within(const char32_t (&bounds)[Count], char32_t value) {
 inline bool is_letter(char32_t value) { return detail::within(letter_bounds, value); }
 inline bool is_number(char32_t value) { return detail::within(number_bounds, value); }
 inline bool is_white_space(char32_t value) { return detail::within(white_space_bounds, value); }
+inline bool is_punctuation(char32_t value) { return detail::within(punctuation_bounds, value); }
+inline bool is_nonspacing_mark(char32_t value) {
+  return detail::within(nonspacing_mark_bounds, value);
+}
+/// Controls, invisible format characters and private use.
+inline bool is_control(char32_t value) { return detail::within(control_bounds, value); }
 
 }  // namespace ashlar::examples

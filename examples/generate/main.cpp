@@ -28,7 +28,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::vector<std::int32_t> prompt_tokens(const ByteLevelBpe& tokenizer, const Options& options) {
+std::vector<std::int32_t> prompt_tokens(const Tokenizer& tokenizer, const Options& options) {
   std::vector<std::int32_t> ids;
   if (tokenizer.add_bos() && tokenizer.bos()) ids.push_back(*tokenizer.bos());
   if (options.chat) {
@@ -46,10 +46,10 @@ std::vector<std::int32_t> prompt_tokens(const ByteLevelBpe& tokenizer, const Opt
 }
 
 /// The ids that end a text: what the file says, and the end marks that the vocabulary knows.
-std::set<std::int32_t> end_tokens(const ByteLevelBpe& tokenizer) {
+std::set<std::int32_t> end_tokens(const Tokenizer& tokenizer) {
   std::set<std::int32_t> ends;
   if (tokenizer.eos()) ends.insert(*tokenizer.eos());
-  for (const char* mark : {"<|im_end|>", "<|endoftext|>"})
+  for (const char* mark : {"<|im_end|>", "<|endoftext|>", "<end_of_turn>"})
     if (const auto ids = tokenizer.encode(mark); ids.size() == 1) ends.insert(ids[0]);
   return ends;
 }
@@ -62,9 +62,9 @@ void write(const std::string& text) {
 void generate(const Options& options) {
   Sampler sampler(options.sampler);
   const Checkpoint checkpoint(options.model);
-  const ByteLevelBpe tokenizer = open_tokenizer(checkpoint);
-  const std::vector<std::int32_t> prompt = prompt_tokens(tokenizer, options);
-  const std::set<std::int32_t> ends = end_tokens(tokenizer);
+  const auto tokenizer = open_tokenizer(checkpoint);
+  const std::vector<std::int32_t> prompt = prompt_tokens(*tokenizer, options);
+  const std::set<std::int32_t> ends = end_tokens(*tokenizer);
 
   const RunningModel model = open_model(checkpoint, options.running);
   const index_t length = static_cast<index_t>(prompt.size());
@@ -88,7 +88,7 @@ void generate(const Options& options) {
   while (made < options.tokens) {
     const std::int32_t token = sampler(logits);
     if (ends.count(token) != 0) break;
-    write(stream.push(tokenizer.piece(token)));
+    write(stream.push(tokenizer->piece(token)));
     if (++made == options.tokens) break;
     if (sequence.length() == capacity) {
       reason = ", the model's context is full";

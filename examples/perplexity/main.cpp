@@ -33,12 +33,12 @@ int main(int argc, char** argv) {
 
   return run_program(app, argc, argv, [&] {
     const Checkpoint checkpoint(model_path);
-    const ByteLevelBpe tokenizer = open_tokenizer(checkpoint);
+    const auto tokenizer = open_tokenizer(checkpoint);
     const MappedFile file(text_path);
     const std::string_view text = ashlar::detail::as_text(file.bytes());
     // A text about control tokens holds none.
-    auto ids = tokenizer.encode(text, {.parse_special = false});
-    if (tokenizer.add_bos() && tokenizer.bos()) ids.insert(ids.begin(), *tokenizer.bos());
+    auto ids = tokenizer->encode(text, {.parse_special = false});
+    if (tokenizer->add_bos() && tokenizer->bos()) ids.insert(ids.begin(), *tokenizer->bos());
 
     const RunningModel model = open_model(checkpoint, running);
     ProgressLine progress("Reading " + text_path);

@@ -121,7 +121,7 @@ TEST(SmolLm2Perplexity, OfTheGoldenText) {
   if (!path) GTEST_SKIP() << "ASHLAR_SMOLLM2 does not name the model file";
   const ashlar::SafetensorsFile golden(ASHLAR_TEST_DATA "/real/smollm2.safetensors");
   const ashlar::Checkpoint checkpoint(path);
-  const ByteLevelBpe tokenizer(read_vocabulary(*checkpoint.gguf()));
+  const ByteLevelBpe tokenizer(read_bpe_vocabulary(*checkpoint.gguf()));
   const Ids ids =
       tokenizer.encode(golden.metadata().find("text")->second, {.parse_special = false});
   EXPECT_EQ(ids, golden::read_values<std::int32_t>(golden.at("text.input_ids")));

@@ -1,0 +1,28 @@
+#include "families.hpp"
+
+namespace ashlar::examples {
+namespace {
+
+const FamilyGroup* const groups[] = {&llama_families};
+
+}  // namespace
+
+bool is_known_family(std::string_view name) {
+  for (const FamilyGroup* group : groups)
+    if (group->contains(name)) return true;
+  return false;
+}
+
+std::unique_ptr<LanguageModel> load_any_family(const Checkpoint& checkpoint,
+                                               std::string_view backend, Executor executor,
+                                               ProgressLine& progress) {
+  std::string names;
+  for (const FamilyGroup* group : groups) {
+    if (auto model = group->load(checkpoint, backend, executor, progress)) return model;
+    names += (names.empty() ? "" : ", ") + group->names();
+  }
+  fail<ValueError>(checkpoint.path(), ": model family is \"", checkpoint.family(),
+                   "\", supported: ", names);
+}
+
+}  // namespace ashlar::examples
