@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <ashlar/models/language_model.hpp>
-#include <ashlar/models/presets/gpt2.hpp>
-#include <ashlar/models/presets/llama.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "case.hpp"
+#include "common/families.hpp"
 
 namespace golden {
 
@@ -18,19 +17,18 @@ using Floats = std::vector<float>;
 using Ids = std::vector<std::int32_t>;
 using IdsView = ashlar::MatrixView<const std::int32_t>;
 
-/// The families that a test program knows.
-template <class... Family>
-struct FamilyList {
-  static bool contains(std::string_view name) { return ((name == Family::name) || ...); }
+/// Every family that the programs have.
+struct Families {
+  static bool contains(std::string_view name) { return ashlar::examples::is_known_family(name); }
 
   /// What the library says it does not support becomes Unsupported; every other error stays one.
   template <ashlar::Backend B>
   static std::unique_ptr<ashlar::LanguageModel> load(const std::string& path,
                                                      ashlar::Executor executor = {}) {
     const ashlar::Checkpoint checkpoint(path);
+    ashlar::examples::ProgressLine progress("", true);
     try {
-      return ashlar::load_language_model<B, Family...>(checkpoint, executor,
-                                                       [](index_t, index_t) {});
+      return ashlar::examples::load_any_family(checkpoint, B::name, executor, progress);
     } catch (const ashlar::ValueError& error) {
       const std::string_view text = error.what();
       if (text.find("supported: ") == text.npos) throw;
@@ -38,7 +36,6 @@ struct FamilyList {
     }
   }
 };
-using Families = FamilyList<ashlar::LlamaFamily, ashlar::Gpt2Family>;
 
 /// Keeps the stream that enters each layer.
 struct Layers final : ashlar::LayerObserver {

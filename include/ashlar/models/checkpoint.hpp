@@ -34,6 +34,12 @@ class Checkpoint {
   const GgufFile* gguf() const { return gguf_; }
   /// Null for a GGUF file.
   const ConfigReader* config() const { return config_.get(); }
+  /// The same for a family that is read from folders only. Throws ValueError for a GGUF file.
+  const ConfigReader& json() const {
+    if (gguf_)
+      fail<ValueError>(path_, ": ", family(), " is read from folders with config.json only");
+    return *config_;
+  }
   /// model_type of config.json, or general.architecture.
   std::string family() const {
     return gguf_ ? std::string(gguf_->string("general.architecture"))

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -58,6 +59,21 @@ class ConfigReader {
   std::string string(std::string_view key, std::string_view fallback) const {
     const Json* v = value(key);
     return v ? v->as_string(what(key)) : std::string(fallback);
+  }
+  /// The array under a key, each element read by f(element, name of it); empty without the key.
+  template <class F>
+  auto list(std::string_view key, F&& f) const {
+    std::vector<std::decay_t<decltype(f(std::declval<const Json&>(), std::string()))>> values;
+    if (const Json* v = value(key))
+      for (const Json& item : v->items(what(key)))
+        values.push_back(f(item, join(what(key), "[", values.size(), "]")));
+    return values;
+  }
+  std::vector<std::string> strings(std::string_view key) const {
+    return list(key, [](const Json& j, const std::string& name) { return j.as_string(name); });
+  }
+  std::vector<double> numbers(std::string_view key) const {
+    return list(key, [](const Json& j, const std::string& name) { return j.as_number(name); });
   }
   /// The object under a key, if there is one.
   std::optional<ConfigReader> object(std::string_view key) const {

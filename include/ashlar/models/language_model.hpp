@@ -92,26 +92,74 @@ class FamilyModel final : public LanguageModel {
   LanguageModelInfo info_;
 };
 
+/// Whether a checkpoint is of this family. GGUF's name of an architecture may be another one.
+template <class Family>
+bool is_family(const Checkpoint& checkpoint) {
+  std::string_view name = Family::name;
+  if constexpr (requires { Family::gguf_name; })
+    if (checkpoint.gguf()) name = Family::gguf_name;
+  if (checkpoint.family() != name) return false;
+  if constexpr (requires { Family::accepts(checkpoint); }) return Family::accepts(checkpoint);
+  return true;
+}
+
+/// A list of families (models/presets). Lists may hold lists: the kinds of one name, whose members
+/// differ in their spec and say by accepts(checkpoint) which of them a checkpoint is.
+template <class... Members>
+struct Families {
+  /// Calls f.operator()<Family>() for each family.
+  template <class F>
+  static void for_each(F&& f) {
+    (visit<Members>(f), ...);
+  }
+  static bool contains(std::string_view name) {
+    bool found = false;
+    for_each([&]<class Family>() { found = found || name == Family::name; });
+    return found;
+  }
+  /// Whether a checkpoint is of one of them.
+  static bool accepts(const Checkpoint& checkpoint) {
+    bool found = false;
+    for_each([&]<class Family>() { found = found || is_family<Family>(checkpoint); });
+    return found;
+  }
+  /// Their names, each once.
+  static std::string names() {
+    std::string list;
+    std::string_view last;
+    for_each([&]<class Family>() {
+      if (Family::name != last) list += (list.empty() ? "" : ", ") + std::string(Family::name);
+      last = Family::name;
+    });
+    return list;
+  }
+
+ private:
+  template <class Member, class F>
+  static void visit(F& f) {
+    if constexpr (requires { Member::names(); })
+      Member::for_each(f);
+    else
+      f.template operator()<Member>();
+  }
+};
+
 /// Opens a checkpoint with the family that it names, among those of the list: a family that a
 /// program does not name costs it no compile time.
 ///   load_language_model<backend::SimdCpu, LlamaFamily, Gpt2Family>("model.gguf", executor,
 ///   progress)
 /// `progress(done, total)` is told the bytes. Throws FileError, ValueError.
-template <Backend B, class... Families, class Progress>
+template <Backend B, class... Members, class Progress>
 std::unique_ptr<LanguageModel> load_language_model(const Checkpoint& checkpoint, Executor executor,
                                                    Progress&& progress) {
   std::unique_ptr<LanguageModel> model;
-  const std::string family = checkpoint.family();
-  const auto attempt = [&]<class Family>() {
-    if (!model && family == Family::name)
+  Families<Members...>::for_each([&]<class Family>() {
+    if (!model && is_family<Family>(checkpoint))
       model = std::make_unique<FamilyModel<Family, B>>(checkpoint, executor, progress);
-  };
-  (attempt.template operator()<Families>(), ...);
-  if (!model) {
-    std::string known;
-    ((known += (known.empty() ? "" : ", ") + std::string(Families::name)), ...);
-    fail<ValueError>(checkpoint.path(), ": model family is \"", family, "\", supported: ", known);
-  }
+  });
+  if (!model)
+    fail<ValueError>(checkpoint.path(), ": model family is \"", checkpoint.family(),
+                     "\", supported: ", Families<Members...>::names());
   return model;
 }
 

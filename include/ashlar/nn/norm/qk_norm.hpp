@@ -73,6 +73,22 @@ struct FullWidthNorm {
   }
 };
 
+/// QkNorm where the config says so. Source: Cohere's Command R and R+, StableLM 2.
+template <QkNormPolicy QkNorm>
+struct OptionalQkNorm {
+  struct Config : QkNorm::Config {
+    bool enabled = false;
+  };
+  using Weights = typename QkNorm::Weights;
+  static void visit(Weights& w, const Config& c, index_t heads, index_t head_dim, auto&& f) {
+    if (c.enabled) QkNorm::visit(w, c, heads, head_dim, f);
+  }
+  template <Backend B, Element T>
+  static void apply(Context<B>& ctx, const Config& c, const Weights& w, TensorView<T, 3> x) {
+    if (c.enabled) QkNorm::apply(ctx, c, w, x);
+  }
+};
+
 /// No QK-norm.
 struct NoQkNorm {
   struct Config {};

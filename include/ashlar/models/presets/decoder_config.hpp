@@ -1,0 +1,111 @@
+// What the config.json of most decoders says in the same words: sizes, activation, layer types.
+#pragma once
+
+#include <ashlar/attention/mask/sliding_window.hpp>
+#include <ashlar/models/config_reader.hpp>
+#include <ashlar/nn/dims.hpp>
+#include <ashlar/ops/activation.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// The keys of a family's sizes, where they are not the usual ones.
+struct SizeKeys {
+  std::string_view d_model = "hidden_size", n_heads = "num_attention_heads",
+                   n_kv_heads = "num_key_value_heads", head_dim = "head_dim",
+                   d_ff = "intermediate_size", layers = "num_hidden_layers",
+                   positions = "max_position_embeddings";
+};
+
+/// Throws FileError for a size that is missing, ValueError for one that is not possible.
+inline Dims read_dims(const ConfigReader& j, const SizeKeys& keys = {}, index_t d_ff = -1) {
+  Dims d;
+  d.d_model = j.size(keys.d_model);
+  d.n_heads = j.size(keys.n_heads);
+  d.n_kv_heads = j.size(keys.n_kv_heads, d.n_heads);
+  if (!j.has(keys.head_dim) && d.d_model % d.n_heads != 0)
+    fail<ValueError>(j.what(keys.d_model), " is ", d.d_model, ", expected a multiple of ",
+                     keys.n_heads, " ", d.n_heads);
+  d.head_dim = j.size(keys.head_dim, d.d_model / d.n_heads);
+  d.d_ff = j.size(keys.d_ff, d_ff);
+  if (d.n_heads % d.n_kv_heads != 0)
+    fail<ValueError>(j.what(keys.n_kv_heads), " is ", d.n_kv_heads, ", expected a divisor of ",
+                     keys.n_heads, " ", d.n_heads);
+  return d;
+}
+
+/// The names that Hugging Face gives to activations. Throws ValueError for any other.
+inline ActivationKind read_activation(const ConfigReader& j, std::string_view key,
+                                      std::string_view fallback) {
+  struct Name {
+    std::string_view name;
+    ActivationKind kind;
+  };
+  constexpr Name names[] = {{"silu", ActivationKind::silu},
+                            {"swish", ActivationKind::silu},
+                            {"gelu", ActivationKind::gelu},
+                            {"gelu_python", ActivationKind::gelu},
+                            {"gelu_new", ActivationKind::gelu_tanh},
+                            {"gelu_fast", ActivationKind::gelu_tanh},
+                            {"gelu_pytorch_tanh", ActivationKind::gelu_tanh},
+                            {"quick_gelu", ActivationKind::gelu_quick},
+                            {"relu", ActivationKind::relu},
+                            {"relu2", ActivationKind::relu_squared},
+                            {"sigmoid", ActivationKind::sigmoid},
+                            {"linear", ActivationKind::identity}};
+  const std::string got = j.string(key, fallback);
+  std::string known;
+  for (const Name& n : names) {
+    if (n.name == got) return n.kind;
+    known += (known.empty() ? "" : ", ") + std::string(n.name);
+  }
+  j.refuse(key, got, known);
+}
+
+/// Fails unless a switch that changes the arithmetic, and that is not supported, is off (or on).
+inline void expect_switch(const ConfigReader& j, std::string_view key, bool supported) {
+  if (j.boolean(key, supported) != supported)
+    j.refuse(key, supported ? "false" : "true", supported ? "true" : "false");
+}
+
+/// Fills what all models have, with `layer` for every layer. Numbers of heads that are the same in
+/// all layers come from its dims.
+template <class Config, class Layer>
+void fill_model(Config& c, const ConfigReader& j, const Layer& layer, bool tied,
+                const SizeKeys& keys = {}) {
+  c.vocabulary = j.size("vocab_size");
+  c.d_model = layer.dims.d_model;
+  c.context_length = j.size(keys.positions, 2048);
+  c.tied_head = j.boolean("tie_word_embeddings", tied);
+  if constexpr (std::is_same_v<decltype(c.final_norm), std::remove_const_t<decltype(layer.norm)>>)
+    c.final_norm = layer.norm;
+  c.layers.assign(static_cast<std::size_t>(j.size(keys.layers, -1, 1, 10'000)), layer);
+  if constexpr (requires { layer.mixer.position.rule; })  // stretched by the length of the call
+    if (layer.mixer.position.rule.depends_on_length()) c.context_length = 0;
+}
+
+/// layer_types: true where a layer slides; without the key slides(i) says so. Throws ValueError for
+/// a type that is neither full_attention nor sliding_attention, or a number that is not `layers`.
+template <class F>
+std::vector<bool> read_sliding_layers(const ConfigReader& j, std::size_t layers, const F& slides) {
+  std::vector<bool> sliding(layers);
+  const std::vector<std::string> types = j.strings("layer_types");
+  if (!types.empty() && types.size() != layers)
+    fail<ValueError>(j.what("layer_types"), " has ", types.size(), " entries, expected ", layers);
+  for (std::size_t i = 0; i < layers; ++i) {
+    if (types.empty())
+      sliding[i] = slides(static_cast<index_t>(i));
+    else if (types[i] == "sliding_attention")
+      sliding[i] = true;
+    else if (types[i] != "full_attention")
+      j.refuse("layer_types", types[i], "full_attention, sliding_attention");
+  }
+  return sliding;
+}
+
+/// sliding_window = w keeps w keys, a query's own included; null means that there is no end.
+inline SlidingWindow read_window(const ConfigReader& j, index_t fallback = 0) {
+  if (!j.has("sliding_window") && fallback == 0) return SlidingWindow();
+  return SlidingWindow(j.size("sliding_window", fallback ? fallback : 1));
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI

@@ -1,0 +1,51 @@
+// The tensor names that most Hugging Face decoders share; a family adds what differs.
+#pragma once
+
+#include <ashlar/weights/name_map.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Llama's names: norms before both sublayers, q, k, v, o, gate, up, down, and all their biases.
+inline NameMap hugging_face_names() {
+  NameMap map{.model = {{"embedding", "model.embed_tokens.weight"},
+                        {"final_norm.gain", "model.norm.weight"},
+                        {"final_norm.bias", "model.norm.bias"},
+                        {"head", "lm_head.weight"},
+                        {"head_bias", "lm_head.bias"}},
+              .ignored = {"rotary_emb.inv_freq", "lm_head.weight"}};
+  const auto layer = [&](const char* weight, const char* stored) {
+    map.layer.push_back({weight, std::string("model.layers.{}.") + stored});
+  };
+  layer("mixer_norm.gain", "input_layernorm.weight");
+  layer("mixer_norm.bias", "input_layernorm.bias");
+  layer("ffn_norm.gain", "post_attention_layernorm.weight");
+  layer("ffn_norm.bias", "post_attention_layernorm.bias");
+  for (const char* name : {"q", "k", "v", "o"}) {
+    const std::string weight = std::string("mixer.") + name;
+    const std::string stored = std::string("model.layers.{}.self_attn.") + name + "_proj";
+    map.layer.push_back({weight, stored + ".weight"});
+    map.layer.push_back({weight + "_bias", stored + ".bias"});
+  }
+  for (const char* name : {"gate", "up", "down"}) {
+    const std::string weight = std::string("ffn.") + name;
+    const std::string stored = std::string("model.layers.{}.mlp.") + name + "_proj";
+    map.layer.push_back({weight, stored + ".weight"});
+    map.layer.push_back({weight + "_bias", stored + ".bias"});
+  }
+  for (const char* name : {"q_norm", "k_norm"}) {
+    const std::string weight = std::string("mixer.") + name;
+    const std::string stored = std::string("model.layers.{}.self_attn.") + name;
+    map.layer.push_back({weight + ".gain", stored + ".weight"});
+    map.layer.push_back({weight + ".bias", stored + ".bias"});
+  }
+  return map;
+}
+
+/// gate_up_proj: all rows of the gate, then all of up.
+inline void add_fused_gate_up(NameMap& map, index_t d_ff) {
+  const std::string stored = "model.layers.{}.mlp.gate_up_proj.weight";
+  map.layer.push_back({"ffn.gate", stored, {.total_rows = 2 * d_ff}});
+  map.layer.push_back({"ffn.up", stored, {.first_row = d_ff, .total_rows = 2 * d_ff}});
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI
