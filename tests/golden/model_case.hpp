@@ -8,6 +8,16 @@
 
 namespace golden {
 
+/// Whether expected.safetensors has the format of encoder/: its metadata list the inputs. A file
+/// that cannot be read has not, and is a test that says so.
+inline bool is_encoder_case(const std::string& expected_file) {
+  try {
+    return ashlar::SafetensorsFile(expected_file).metadata().count("inputs") != 0;
+  } catch (const ashlar::Error&) {
+    return false;
+  }
+}
+
 /// A folder with config.json, model.safetensors and expected.safetensors.
 class ModelCase {
  public:

@@ -82,6 +82,7 @@ inline void add_op_file(const Runners& run, const std::string& suite, const std:
 
 /// Everything below `root`: a folder with config.json and expected.safetensors is a model, another
 /// safetensors file an operation, if it has a number of `cases`, else about a published model.
+/// Encoders are found here and made tests by encoder_cases_test.cpp.
 inline int add_cases(const Runners& run, const std::string& label,
                      const std::filesystem::path& root) {
   namespace fs = std::filesystem;
@@ -98,6 +99,7 @@ inline int add_cases(const Runners& run, const std::string& label,
     const std::string suite = label + (below == "." ? "" : "/" + below);
     if (path.filename() == "expected.safetensors") {
       ++found;
+      if (is_encoder_case(path.string())) continue;
       const fs::path folder = path.parent_path();
       const std::string parent = fs::relative(folder, root).generic_string();
       const std::string name = label + (parent == "." ? "" : "/" + parent);
@@ -130,10 +132,24 @@ inline int add_cases(const Runners& run, const std::string& label,
 
 }  // namespace detail
 
-/// Registers the project's own cases and those of each folder in ASHLAR_GOLDEN (colon-separated).
-/// A folder that is not there or holds no case is a failing test.
+/// Calls f(label, path) for the project's own cases and for each folder in ASHLAR_GOLDEN, separated
+/// by colons.
+template <class F>
+void for_each_root(F&& f) {
+  f("golden", std::string(ASHLAR_TEST_DATA));
+  const char* extra = std::getenv("ASHLAR_GOLDEN");
+  std::string_view rest = extra ? extra : "";
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    if (end > 0) f(std::string(rest.substr(0, end)), std::string(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+}
+
+/// Registers the project's own cases and those of each folder in ASHLAR_GOLDEN. A folder that is
+/// not there or holds no case is a failing test.
 inline bool register_cases(const Runners& run) {
-  const auto add = [&](const std::string& label, const std::string& path) {
+  for_each_root([&](const std::string& label, const std::string& path) {
     int found = 0;
     std::string problem = "holds no golden case";
     try {
@@ -142,15 +158,7 @@ inline bool register_cases(const Runners& run) {
       problem = error.what();
     }
     if (found == 0) add_test(label, run.backend, [=] { ADD_FAILURE() << path << ": " << problem; });
-  };
-  add("golden", ASHLAR_TEST_DATA);
-  const char* extra = std::getenv("ASHLAR_GOLDEN");
-  std::string_view rest = extra ? extra : "";
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(':'), rest.size());
-    if (end > 0) add(std::string(rest.substr(0, end)), std::string(rest.substr(0, end)));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
+  });
   return true;
 }
 

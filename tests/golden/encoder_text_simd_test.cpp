@@ -1,0 +1,10 @@
+// Golden BERT and its kin on SimdCpu.
+#include <ashlar/simd.hpp>
+
+#include "encoder_text.hpp"
+
+namespace golden {
+
+template void EncoderRuns<ashlar::backend::SimdCpu>::bert(const ModelCase&);
+
+}  // namespace golden
