@@ -3,6 +3,7 @@
 
 #include <ashlar/attention/mask/causal.hpp>
 #include <ashlar/attention/mask/combine.hpp>
+#include <ashlar/attention/mask/local_window.hpp>
 #include <ashlar/attention/mask/none.hpp>
 #include <ashlar/attention/mask/sliding_window.hpp>
 
@@ -53,6 +54,8 @@ TEST(MaskClassify, SimpleMasksAreExact) {
   check_exact(CausalMask{});
   check_exact(SlidingWindow{});
   for (const index_t window : {1, 2, 5, 31, 64, 1000}) check_exact(SlidingWindow(window));
+  check_exact(LocalWindow{});
+  for (const index_t distance : {0, 1, 2, 5, 31, 64, 1000}) check_exact(LocalWindow(distance));
 }
 
 TEST(MaskClassify, CombinationsAreNeverWrong) {
@@ -78,9 +81,17 @@ TEST(MaskKeep, Contract) {
       EXPECT_EQ(CausalMask{}.keep(0, 0, q, k), k <= q);
       for (index_t w = 1; w <= 5; ++w)
         EXPECT_EQ(SlidingWindow(w).keep(0, 0, q, k), q - w + 1 <= k && k <= q);
+      for (index_t d = 0; d <= 5; ++d)
+        EXPECT_EQ(LocalWindow(d).keep(0, 0, q, k), (q < k ? k - q : q - k) <= d);
+      EXPECT_TRUE(LocalWindow{}.keep(0, 0, q, k));
       EXPECT_EQ((CausalMask{} & SlidingWindow(3)).keep(0, 0, q, k), k <= q && k >= q - 2);
       EXPECT_EQ((SlidingWindow(2) | SlidingWindow(4)).keep(0, 0, q, k), k <= q && k >= q - 3);
     }
+}
+
+TEST(LocalWindow, RefusesANegativeDistance) {
+  EXPECT_THROW(LocalWindow(-1), ValueError);
+  EXPECT_EQ(LocalWindow(0).distance(), 0);
 }
 
 TEST(SlidingWindow, RefusesAnEmptyWindow) {

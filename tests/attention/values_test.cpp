@@ -1,6 +1,10 @@
 // Attention of every kernel against the formula in double.
 #include <gtest/gtest.h>
 
+#include <ashlar/attention/mask/local_window.hpp>
+#include <ashlar/attention/score/scaled_alibi.hpp>
+#include <ashlar/attention/score/t5_bias.hpp>
+
 #include "attention/problem.hpp"
 #include "oracle/attention.hpp"
 
@@ -40,7 +44,7 @@ void check_all(Problem& p, Mask mask, Score score, oracle::AttentionOptions o) {
   o.q_lengths.assign(p.q_lengths.begin(), p.q_lengths.end());
   o.kv_lengths.assign(p.kv_lengths.begin(), p.kv_lengths.end());
   o.sinks.assign(p.sinks.begin(), p.sinks.end());
-  if (p.scale != 0) o.scale = static_cast<double>(p.scale);
+  if (p.scale != 0 && !o.scale) o.scale = static_cast<double>(p.scale);
   const auto doubles = [](Problem::Tensor& t) { return t.values<oracle::Vec>(); };
   const auto expected = oracle::attention(doubles(p.q), doubles(p.k), doubles(p.v),
                                           {p.s.B, p.s.T, p.s.S, p.s.N, p.s.K, p.s.H, p.s.Hv}, o);
@@ -98,6 +102,41 @@ TEST(AttentionValues, AlibiAfterSoftcap) {
   o.causal = true;
   o.alibi_slopes = oracle::alibi_slopes(6);
   check_all(p, CausalMask{}, SoftCap(4.f) >> Alibi(VectorView<const float>(slopes.data(), {6})), o);
+}
+TEST(AttentionValues, LocalWindowWithBucketedBias) {
+  support::Random random(6);
+  Problem p({2, 150, 150, 3, 3, 12, 12}, 1, random);
+  p.scale = 1;
+  p.q_lengths = p.kv_lengths = {150, 97};
+  p.q_offset = {0, 0};
+  const T5Buckets buckets(16, 40, true);
+  const Floats table = random.normals<float>(16 * 3, 2);
+  oracle::AttentionOptions o;
+  o.keep = [](index_t, index_t, index_t q, index_t k) { return std::abs(q - k) <= 70; };
+  o.bias = [&](index_t, index_t h, index_t q, index_t k) {
+    return static_cast<double>(
+        table[static_cast<std::size_t>(oracle::t5_bucket(k - q, true, 16, 40) * 3 + h)]);
+  };
+  check_all(p, LocalWindow(70),
+            T5RelativeBias(buckets, MatrixView<const float>(table.data(), {16, 3})), o);
+}
+/// Slopes and positions that bfloat16 holds, so that the oracle rounds the product alone.
+TEST(AttentionValues, ScaledAlibi) {
+  support::Random random(7);
+  Problem p({1, 20, 150, 3, 1, 10, 10}, 1, random);
+  p.scale = 1;
+  p.q_offset = {130};
+  const Floats slopes = {0.70703125f, 0.25f, 0.01104736328125f};
+  oracle::AttentionOptions o;
+  o.causal = true;
+  o.bias = [&](index_t, index_t h, index_t, index_t k) {
+    int exponent;
+    const double product = double{slopes[static_cast<std::size_t>(h)]} * static_cast<double>(k);
+    const double digits = std::frexp(product, &exponent);
+    return std::ldexp(std::nearbyint(std::ldexp(digits, 8)), exponent - 8) * 0.25;
+  };
+  o.scale = 0.25;  // the functor's: attention's own is 1
+  check_all(p, CausalMask{}, ScaledAlibi(VectorView<const float>(slopes.data(), {3}), 0.25f), o);
 }
 TEST(AttentionValues, UserMask) {
   support::Random random(5);

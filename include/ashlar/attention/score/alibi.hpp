@@ -23,19 +23,29 @@ class Alibi {
   const float* slopes_ = nullptr;
 };
 
-/// Slopes of n heads: 2^(-8 i / n), i = 1 .. n, for a power of two; otherwise those of the next
-/// lower power p, then every other one of 2 p (BLOOM's order). Throws ValueError unless heads >= 1.
-inline std::vector<float> alibi_slopes(index_t heads) {
+/// Orders of slopes where the number of heads is no power of two.
+enum class AlibiOrder {
+  bloom,  // those of the next lower power p, then 1st, 3rd, .. of 2 p
+  mpt     // of the next higher power the 2nd, 4th, .., then 1st, 3rd, ..
+};
+
+/// Slopes of n heads: 2^(-maximum i / n), i = 1 .. n, for a power of two, else n of a power nearby.
+/// Throws ValueError unless heads >= 1 and maximum > 0.
+inline std::vector<float> alibi_slopes(index_t heads, AlibiOrder order = AlibiOrder::bloom,
+                                       double maximum = 8) {
   if (heads < 1) fail<ValueError>("alibi_slopes: heads is ", heads, ", expected at least 1");
+  if (!(maximum > 0)) fail<ValueError>("alibi_slopes: maximum is ", maximum, ", expected above 0");
   index_t power = 1;
   while (power * 2 <= heads) power *= 2;
   std::vector<float> slopes;
-  const auto add = [&](index_t i, index_t n) {
-    slopes.push_back(
-        static_cast<float>(std::exp2(-8.0 * static_cast<double>(i) / static_cast<double>(n))));
+  const auto add = [&](index_t first, index_t step, index_t n) {
+    for (index_t i = first; i <= n && static_cast<index_t>(slopes.size()) < heads; i += step)
+      slopes.push_back(static_cast<float>(
+          std::exp2(-maximum * static_cast<double>(i) / static_cast<double>(n))));
   };
-  for (index_t i = 1; i <= power; ++i) add(i, power);
-  for (index_t i = 1; static_cast<index_t>(slopes.size()) < heads; i += 2) add(i, 2 * power);
+  if (power == heads || order == AlibiOrder::bloom) add(1, 1, power);
+  if (order == AlibiOrder::mpt) add(2, 2, 2 * power);
+  add(1, 2, 2 * power);
   return slopes;
 }
 
