@@ -115,6 +115,9 @@ concept ActivationChoice = Activation<A> || std::same_as<A, act::Chosen>;
 /// The field of a layer's Config: empty for a type, the number for act::Chosen.
 template <ActivationChoice A>
 using ActivationField = std::conditional_t<std::same_as<A, act::Chosen>, ActivationKind, A>;
+/// What such a field holds.
+template <class A>
+concept ActivationValue = Activation<A> || std::same_as<A, ActivationKind>;
 
 namespace kernels {
 
@@ -169,9 +172,10 @@ void activation(Context<B>& ctx, MatrixView<const T> x, std::type_identity_t<Mat
 }
 
 /// The same with the activation as a value: act::Silu{} or ActivationKind::silu.
-template <Backend B, class Act, Element T>
-requires(Activation<Act> || std::same_as<Act, ActivationKind>) void activation(
-    Context<B>& ctx, Act f, MatrixView<const T> x, std::type_identity_t<MatrixView<T>> y) {
+/// Shapes   x, y [M, D]
+template <Backend B, ActivationValue Act, Element T>
+void activation(Context<B>& ctx, Act f, MatrixView<const T> x,
+                std::type_identity_t<MatrixView<T>> y) {
   if constexpr (Activation<Act>)
     activation<Act>(ctx, x, y);
   else
