@@ -200,12 +200,10 @@ void glu(Context<B>& ctx, MatrixView<const T> gate, std::type_identity_t<MatrixV
 }
 
 /// The same with the activation as a value: act::Silu{} or ActivationKind::silu.
-template <Backend B, class Act, Element T>
-requires(Activation<Act> ||
-         std::same_as<Act, ActivationKind>) void glu(Context<B>& ctx, Act f,
-                                                     MatrixView<const T> gate,
-                                                     std::type_identity_t<MatrixView<const T>> up,
-                                                     std::type_identity_t<MatrixView<T>> y) {
+/// Shapes   gate, up, y [M, F]
+template <Backend B, ActivationValue Act, Element T>
+void glu(Context<B>& ctx, Act f, MatrixView<const T> gate,
+         std::type_identity_t<MatrixView<const T>> up, std::type_identity_t<MatrixView<T>> y) {
   if constexpr (Activation<Act>)
     glu<Act>(ctx, gate, up, y);
   else
