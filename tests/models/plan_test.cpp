@@ -220,7 +220,7 @@ TEST(Plan, ScratchByHandAndByARealPass) {
   expect_near(plan::scratch_bytes<CausalLm<LlamaSpec>>(wide, 64),
               64 * (3 * 64 + 4 * 32 + 2 * 32 + 2 * 48 + 4 * 48));
   auto gpt = Sizes<Gpt2Spec>{100, 2, {64, 4, 4, 16, 0, 256}, true, true}.config();
-  gpt.position.positions = 200;
+  gpt.position.positions = gpt.context_length = 96;  // no more rows than the table has
   expect_near(plan::scratch_bytes<CausalLm<Gpt2Spec>>(gpt, 128), 128 * (3 * 64 + 256));
 
   // The scalar kernels add a row for linear.
@@ -267,7 +267,7 @@ TEST(PlanRules, ScalingLaws) {
   EXPECT_NEAR(plan::training_compute(174.6e9, 300e9), 3.14e23, 0.01e23);
   EXPECT_NEAR(plan::kaplan(8.64e19).parameters, 1.3e9, 1);
   EXPECT_NEAR(plan::kaplan(8.64e21).parameters / 1.3e9, 28.84, 0.01);  // 100^0.73
-  EXPECT_NEAR(plan::kaplan(8.64e21).tokens / 2e10, 3.467, 0.001);      // 100^0.27
+  EXPECT_NEAR(plan::kaplan(8.64e19).tokens, 1.1077e10, 1e6);           // C / (6 N)
   // Chinchilla 70B is better than Gopher 280B on 300e9 tokens at the same cost.
   EXPECT_NEAR(plan::chinchilla_loss(70e9, 1.4e12), 1.936, 0.002);
   EXPECT_NEAR(plan::chinchilla_loss(280e9, 300e9), 1.993, 0.002);

@@ -53,7 +53,7 @@ inline constexpr double weight_decay = 0.1;
 /// it (PaLM, Llama).
 inline constexpr double dropout(double epochs) { return epochs > 1 ? 0.1 : 0.0; }
 /// Peak learning rate of Adam for N parameters without embeddings, 0.003239 - 0.0001395 ln N: a fit
-/// for N up to some billions. Source: Kaplan et al. 2020, equation D.1.
+/// for N up to a billion; larger models take less. Source: Kaplan et al. 2020, equation D.1.
 inline double learning_rate(double non_embedding) {
   return 0.003239 - 0.0001395 * std::log(non_embedding);
 }
@@ -75,12 +75,12 @@ inline Allocation chinchilla(double compute, double tokens_per_parameter = 20) {
   const double n = std::sqrt(compute / (6 * tokens_per_parameter));
   return {n, tokens_per_parameter * n};
 }
-/// N = 1.3e9 C^0.73, D = 2e10 C^0.27 for C in PF-days (8.64e19 operations), N without embeddings.
+/// N = 1.3e9 C^0.73 for C in PF-days (8.64e19 operations), without embeddings; D = C / (6 N).
 /// Source: Kaplan et al. 2020, table 6. Grows models too fast: its learning-rate schedules did not
 /// fit the lengths of the runs (Hoffmann et al. 2022).
 inline Allocation kaplan(double compute) {
-  const double days = compute / 8.64e19;
-  return {1.3e9 * std::pow(days, 0.73), 2e10 * std::pow(days, 0.27)};
+  const double n = 1.3e9 * std::pow(compute / 8.64e19, 0.73);
+  return {n, compute / (6 * n)};
 }
 /// Loss in nats a token, 1.69 + 406.4 / N^0.34 + 410.7 / D^0.28, of the authors' data and
 /// tokenizer: good for comparing plans. Source: Hoffmann et al. 2022, appendix D.3.

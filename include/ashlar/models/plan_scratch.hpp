@@ -84,18 +84,19 @@ index_t dry_peak(const typename Lm::Config& config, const typename Lm::Weights& 
 }  // namespace detail
 
 /// Bytes of Scratch that Lm::forward takes for its own tensors when it runs `tokens` rows (batch x
-/// tokens): the stream, a norm's output, q, k, v, the hidden rows. Kernels take a little more,
-/// whatever the length (docs/plan.md). Two dry passes of 64 and 128 tokens give the line; right to
-/// the byte for a multiple of 16 tokens, to 1 KiB for others.
+/// tokens): the stream, a norm's output, q, k, v, the hidden rows. SIMD products take a copy of at
+/// most 504 rows of their input besides. Two short dry passes give the line; right to the byte for
+/// a multiple of 16 tokens, to some KiB for others.
 template <class Lm>
-index_t scratch_bytes(typename Lm::Config config, index_t tokens) {
-  config.context_length = 0;
+index_t scratch_bytes(const typename Lm::Config& config, index_t tokens) {
   typename Lm::Weights weights;
   std::vector<float> zeros;
   detail::set_shapes<Lm>(weights, config, zeros);
-  const index_t one = detail::dry_peak<Lm>(config, weights, 64);
-  const index_t two = detail::dry_peak<Lm>(config, weights, 128);
-  return one + (two - one) / 64 * (tokens - 64);
+  const index_t limit = config.context_length ? config.context_length : 128;
+  const index_t longer = max_index(2, min_index(limit, 128)), shorter = longer / 2;
+  const index_t first = detail::dry_peak<Lm>(config, weights, shorter);
+  const index_t second = detail::dry_peak<Lm>(config, weights, longer);
+  return first + (second - first) * (tokens - shorter) / (longer - shorter);
 }
 
 }  // namespace plan
