@@ -300,6 +300,17 @@ TEST(StoredWeight, PartsLieOneBelowTheOther) {
   }
 }
 
+TEST(StoredWeight, PartsMayEndInsideABlock) {
+  File file;
+  file.count("x.0", {8}).count("x.1", {8}, 8);
+  const auto source = file.open();
+  Loaded w{.vectors = {{"w", 12}}};
+  const StoredAs as{.first_row = 1, .total_rows = 16, .block = 4, .period = 5, .parts = 2};
+  w.load(source, {.model = {{"w", "x.{}", as}}});
+  EXPECT_TRUE(support::same_bits(values(w.vectors[0].view),
+                                 Floats{1, 2, 3, 4, 6, 7, 8, 9, 11, 12, 13, 14}));
+}
+
 TEST(StoredWeight, LayersMayShareATensor) {
   File file;
   file.count("table", {4, 3}).count("bias", {5}, 50);
