@@ -9,7 +9,7 @@ namespace {
 template <class B>
 std::map<std::string, void (*)(const ModelCase&)> families() {
   using R = EncoderRuns<B>;
-  return {{"bert", R::bert}};
+  return {{"bert", R::bert}, {"roberta", R::roberta}, {"modernbert", R::modernbert}};
 }
 
 template <class B>

@@ -9,6 +9,11 @@ namespace golden {
 template <class B>
 struct EncoderRuns {
   static void bert(const ModelCase&);
+  static void roberta(const ModelCase&);
+  static void modernbert(const ModelCase&);
+  static void t5(const ModelCase&);
+  static void bart(const ModelCase&);
+  static void whisper(const ModelCase&);
 };
 
 }  // namespace golden

@@ -1,7 +1,8 @@
 // Golden BERT and its kin.
 #pragma once
 
-#include <ashlar/models/presets/bert.hpp>
+#include <ashlar/models/presets/modernbert.hpp>
+#include <ashlar/models/presets/roberta.hpp>
 
 #include "encoder_case.hpp"
 #include "encoder_runs.hpp"
@@ -102,6 +103,14 @@ void text_model(const ModelCase& c) {
 template <class B>
 void EncoderRuns<B>::bert(const ModelCase& c) {
   text_model<B, ashlar::BertFamily>(c);
+}
+template <class B>
+void EncoderRuns<B>::roberta(const ModelCase& c) {
+  text_model<B, ashlar::RobertaFamily>(c);
+}
+template <class B>
+void EncoderRuns<B>::modernbert(const ModelCase& c) {
+  text_model<B, ashlar::ModernBertFamily>(c);
 }
 
 }  // namespace golden

@@ -4,5 +4,7 @@
 namespace golden {
 
 template void EncoderRuns<ashlar::backend::ScalarCpu>::bert(const ModelCase&);
+template void EncoderRuns<ashlar::backend::ScalarCpu>::roberta(const ModelCase&);
+template void EncoderRuns<ashlar::backend::ScalarCpu>::modernbert(const ModelCase&);
 
 }  // namespace golden

@@ -6,5 +6,7 @@
 namespace golden {
 
 template void EncoderRuns<ashlar::backend::SimdCpu>::bert(const ModelCase&);
+template void EncoderRuns<ashlar::backend::SimdCpu>::roberta(const ModelCase&);
+template void EncoderRuns<ashlar::backend::SimdCpu>::modernbert(const ModelCase&);
 
 }  // namespace golden

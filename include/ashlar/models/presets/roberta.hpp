@@ -1,0 +1,47 @@
+// RoBERTa: BERT with positions that begin after the padding's, and a head of its own.
+#pragma once
+
+#include <ashlar/models/presets/bert.hpp>
+
+namespace ashlar::inline ASHLAR_ABI {
+
+/// Source: Liu et al. 2019. A true token has position pad + 1 + the number of true tokens before
+/// it, a padded one pad. XLM-RoBERTa and CamemBERT have the same configuration under other names.
+struct RobertaFamily {
+  using Spec = BertSpec;
+  using Lm = Encoder<Spec>;
+  static constexpr std::string_view name = "roberta";
+
+  static Lm::Config config(const Checkpoint& checkpoint) {
+    const ConfigReader& j = checkpoint.json();
+    Lm::Config c = BertFamily::sizes(j);
+    const index_t pad = j.size("pad_token_id", 1, 0, c.vocabulary - 1);
+    c.position.positions = j.size("max_position_embeddings", 512, pad + 2);
+    c.position.offset = pad + 1;
+    c.context_length = c.position.positions - c.position.offset;
+    c.uncounted = static_cast<std::int32_t>(pad);
+    const TensorSource& tensors = checkpoint.tensors();
+    c.heads.masked_lm.on = tensors.find("lm_head.dense.weight") != nullptr;
+    c.heads.masked_lm.tied = j.boolean("tie_word_embeddings", true);
+    c.heads.pooler.on = tensors.find(prefix(checkpoint) + "pooler.dense.weight") != nullptr;
+    return c;
+  }
+  static NameMap names(const Checkpoint& checkpoint, const Lm::Config&) {
+    NameMap map = BertFamily::encoder_names(prefix(checkpoint));
+    NamePairs heads;
+    heads.linear("heads.masked_lm.dense", "lm_head.dense")
+        .norm("heads.masked_lm.norm", "lm_head.layer_norm")
+        .one("heads.masked_lm.decoder", "lm_head.decoder.weight")
+        .one("heads.masked_lm.decoder_bias", "lm_head.bias")
+        .ignore("lm_head.decoder.weight")
+        .ignore("lm_head.decoder.bias");
+    return map += heads.map();
+  }
+
+ private:
+  static std::string prefix(const Checkpoint& checkpoint) {
+    return checkpoint.tensors().find("embeddings.word_embeddings.weight") ? "" : "roberta.";
+  }
+};
+
+}  // namespace ashlar::inline ASHLAR_ABI
