@@ -196,8 +196,8 @@ TEST(Gpt2Config, NumbersOutOfRangeNameKeyAndValue) {
   EXPECT_TRUE(build::says(error("n_head", "5"), "n_embd is 36, expected a multiple of n_head 5"));
   EXPECT_TRUE(build::says(error("n_layer", "2147483648"), "expected 1 to 10000"));
   EXPECT_TRUE(build::says(error("layer_norm_epsilon", "0"), "layer_norm_epsilon is 0"));
-  EXPECT_TRUE(build::says(error("activation_function", "\"swish\""),
-                          "activation_function is \"swish\", supported: gelu_new"));
+  EXPECT_TRUE(build::says(error("activation_function", "\"mish\""),
+                          "activation_function is \"mish\", supported: silu, swish"));
   EXPECT_TRUE(build::says(error("add_cross_attention", "true"), "add_cross_attention is \"true\""));
 }
 

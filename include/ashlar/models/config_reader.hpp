@@ -22,6 +22,11 @@ class ConfigReader {
 
   const std::string& path() const { return path_; }
   bool has(std::string_view key) const { return value(key) != nullptr; }
+  /// Whether a key is there and null: "none", where the absent key means a default.
+  bool is_null(std::string_view key) const {
+    const Json* v = json_->find(key, path_);
+    return v && v->is_null();
+  }
 
   index_t integer(std::string_view key) const { return required(key).as_int(what(key)); }
   index_t integer(std::string_view key, index_t fallback) const {
@@ -68,6 +73,13 @@ class ConfigReader {
       for (const Json& item : v->items(what(key)))
         values.push_back(f(item, join(what(key), "[", values.size(), "]")));
     return values;
+  }
+  /// Calls f(name, value, name of it) for the members of the object under a key, if it is there.
+  template <class F>
+  void for_each_member(std::string_view key, F&& f) const {
+    if (const Json* v = value(key))
+      for (const auto& member : v->members(what(key)))
+        f(member.name, member.value, join(what(key), ".", member.name));
   }
   std::vector<std::string> strings(std::string_view key) const {
     return list(key, [](const Json& j, const std::string& name) { return j.as_string(name); });

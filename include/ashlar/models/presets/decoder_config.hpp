@@ -8,25 +8,38 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
+/// What sizes that are not in config.json mean, which may leave out a family's defaults. -1: an
+/// error, or what follows from the others (n_kv_heads, head_dim), as null does.
+struct SizeDefaults {
+  index_t d_model = -1, n_heads = -1, n_kv_heads = -1, head_dim = -1, d_ff = -1, layers = -1,
+          positions = 2048, vocabulary = -1;
+};
+
 /// The keys of a family's sizes, where they are not the usual ones.
 struct SizeKeys {
   std::string_view d_model = "hidden_size", n_heads = "num_attention_heads",
                    n_kv_heads = "num_key_value_heads", head_dim = "head_dim",
                    d_ff = "intermediate_size", layers = "num_hidden_layers",
                    positions = "max_position_embeddings";
+  SizeDefaults absent{};
 };
 
 /// Throws FileError for a size that is missing, ValueError for one that is not possible.
 inline Dims read_dims(const ConfigReader& j, const SizeKeys& keys = {}, index_t d_ff = -1) {
+  const SizeDefaults& absent = keys.absent;
+  const auto following = [&](std::string_view key, index_t usual, index_t follows) {
+    return j.size(key, usual < 0 || j.is_null(key) ? follows : usual);
+  };
   Dims d;
-  d.d_model = j.size(keys.d_model);
-  d.n_heads = j.size(keys.n_heads);
-  d.n_kv_heads = j.size(keys.n_kv_heads, d.n_heads);
-  if (!j.has(keys.head_dim) && d.d_model % d.n_heads != 0)
+  d.d_model = j.size(keys.d_model, absent.d_model);
+  d.n_heads = j.size(keys.n_heads, absent.n_heads);
+  d.n_kv_heads = following(keys.n_kv_heads, absent.n_kv_heads, d.n_heads);
+  const bool head_follows = absent.head_dim < 0 || j.is_null(keys.head_dim);
+  if (!j.has(keys.head_dim) && head_follows && d.d_model % d.n_heads != 0)
     fail<ValueError>(j.what(keys.d_model), " is ", d.d_model, ", expected a multiple of ",
                      keys.n_heads, " ", d.n_heads);
-  d.head_dim = j.size(keys.head_dim, d.d_model / d.n_heads);
-  d.d_ff = j.size(keys.d_ff, d_ff);
+  d.head_dim = following(keys.head_dim, absent.head_dim, d.d_model / d.n_heads);
+  d.d_ff = j.size(keys.d_ff, d_ff < 0 ? absent.d_ff : d_ff);
   if (d.n_heads % d.n_kv_heads != 0)
     fail<ValueError>(j.what(keys.n_kv_heads), " is ", d.n_kv_heads, ", expected a divisor of ",
                      keys.n_heads, " ", d.n_heads);
@@ -72,13 +85,14 @@ inline void expect_switch(const ConfigReader& j, std::string_view key, bool supp
 template <class Config, class Layer>
 void fill_model(Config& c, const ConfigReader& j, const Layer& layer, bool tied,
                 const SizeKeys& keys = {}) {
-  c.vocabulary = j.size("vocab_size");
+  c.vocabulary = j.size("vocab_size", keys.absent.vocabulary);
   c.d_model = layer.dims.d_model;
-  c.context_length = j.size(keys.positions, 2048);
+  c.context_length = j.size(keys.positions, keys.absent.positions);
   c.tied_head = j.boolean("tie_word_embeddings", tied);
   if constexpr (std::is_same_v<decltype(c.final_norm), std::remove_const_t<decltype(layer.norm)>>)
     c.final_norm = layer.norm;
-  c.layers.assign(static_cast<std::size_t>(j.size(keys.layers, -1, 1, 10'000)), layer);
+  c.layers.assign(static_cast<std::size_t>(j.size(keys.layers, keys.absent.layers, 1, 10'000)),
+                  layer);
   if constexpr (requires { layer.mixer.position.rule; })  // stretched by the length of the call
     if (layer.mixer.position.rule.depends_on_length()) c.context_length = 0;
 }
@@ -102,9 +116,17 @@ std::vector<bool> read_sliding_layers(const ConfigReader& j, std::size_t layers,
   return sliding;
 }
 
+/// Whether layer i slides where every pattern-th one looks at everything. The pattern's key is of
+/// the older form; newer files have layer_types.
+inline auto slides_but_every(const ConfigReader& j, index_t pattern) {
+  return
+      [&j, pattern](index_t i) { return (i + 1) % j.size("sliding_window_pattern", pattern) != 0; };
+}
+
 /// sliding_window = w keeps w keys, a query's own included; null means that there is no end.
 inline SlidingWindow read_window(const ConfigReader& j, index_t fallback = 0) {
-  if (!j.has("sliding_window") && fallback == 0) return SlidingWindow();
+  if (!j.has("sliding_window") && (fallback == 0 || j.is_null("sliding_window")))
+    return SlidingWindow();
   return SlidingWindow(j.size("sliding_window", fallback ? fallback : 1));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/weights/name_map.hpp>
+#include <ashlar/weights/tensor_source.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -41,11 +42,29 @@ inline NameMap hugging_face_names() {
   return map;
 }
 
+/// Norms of branches: of the mixer's and the feed-forward's outputs. A norm before the feed-forward
+/// then has another name than Llama's, whose name the first of these has.
+inline void add_branch_norms(NameMap& map) {
+  const std::string layer = "model.layers.{}.";
+  map.layer.push_back({"mixer_branch_norm.gain", layer + "post_attention_layernorm.weight"});
+  map.layer.push_back({"ffn_norm.gain", layer + "pre_feedforward_layernorm.weight"});
+  map.layer.push_back({"ffn_branch_norm.gain", layer + "post_feedforward_layernorm.weight"});
+}
+
 /// gate_up_proj: all rows of the gate, then all of up.
 inline void add_fused_gate_up(NameMap& map, index_t d_ff) {
   const std::string stored = "model.layers.{}.mlp.gate_up_proj.weight";
   map.layer.push_back({"ffn.gate", stored, {.total_rows = 2 * d_ff}});
   map.layer.push_back({"ffn.up", stored, {.first_row = d_ff, .total_rows = 2 * d_ff}});
+}
+
+/// Files of a model saved without its head leave out the prefix of all other names.
+inline void drop_absent_prefix(NameMap& map, const TensorSource& tensors, std::string_view prefix) {
+  const auto bare = [&](const NameRule& rule) {
+    return rule.weight == "embedding" && tensors.find(rule.stored) == nullptr &&
+           tensors.find(rule.stored.substr(prefix.size())) != nullptr;
+  };
+  if (std::any_of(map.model.begin(), map.model.end(), bare)) map.replace_prefix(prefix, "");
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI
