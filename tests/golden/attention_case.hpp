@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/attention/options.hpp>
+#include <ashlar/attention/score/t5_bias.hpp>
 
 #include "../oracle/attention.hpp"
 #include "case.hpp"
@@ -65,21 +66,24 @@ struct AttentionCase {
     }
     if (const auto* t5 = c.setting("t5")) {
       const bool both = t5->at("bidirectional").as_bool();
-      const auto buckets = static_cast<index_t>(t5->at("buckets").as_int());
+      const auto count = static_cast<index_t>(t5->at("buckets").as_int());
       const auto maximum = static_cast<index_t>(t5->at("maximum").as_int());
+      buckets = ashlar::T5Buckets(count, maximum, both);
+      bias_table = c.values<float>("bias_table");
       options.bias = [=, this, table = c.values<double>("bias_table")](index_t, index_t h,
                                                                        index_t p, index_t key) {
-        const index_t bucket = oracle::t5_bucket(key - p, both, buckets, maximum);
+        const index_t bucket = oracle::t5_bucket(key - p, both, count, maximum);
         return table[oracle::to_size(bucket * shape.N + h)];
       };
     }
     library_mask = options.prefix == 0 && options.documents.empty() && options.block_size == 0 &&
                    !options.keep;
-    library_score = !options.bias && !options.alibi_from_origin;
+    library_score = !options.alibi_from_origin && (slopes.empty() || !options.bias);
   }
   AttentionCase(const AttentionCase&) = delete;  // the functors above point here
 
-  std::vector<float> q, k, v, out, lse, sinks, slopes;
+  std::vector<float> q, k, v, out, lse, sinks, slopes, bias_table;
+  ashlar::T5Buckets buckets;
   std::vector<index_t> q_offset, q_lengths, kv_lengths;
   std::vector<std::uint8_t> visible;  // [B, T, S]
   oracle::AttentionShape shape;
@@ -126,7 +130,7 @@ struct TableBias {
 };
 
 /// The bias of every pair of a case: ALiBi or a table of buckets.
-inline std::vector<float> bias_table(const AttentionCase& c) {
+inline std::vector<float> pair_bias(const AttentionCase& c) {
   std::vector<float> table;
   for (index_t b = 0; b < c.shape.B; ++b)
     for (index_t n = 0; n < c.shape.N; ++n)

@@ -36,7 +36,7 @@ Runners scalar_runners() {
        [](const OpCase& c) {
          return c.op().starts_with("attention_") &&
                 (c.setting("prefix") || c.setting("documents") || c.setting("block") ||
-                 c.setting("t5") || c.text("alibi_origin", "distance") == "key_index");
+                 c.text("alibi_origin", "distance") == "key_index");
        },
        attention_functors},
       {"gradient",

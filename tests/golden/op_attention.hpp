@@ -167,7 +167,7 @@ void attention(const OpCase& op_case) {
       ashlar::SoftCap;
   const AttentionCase c(op_case);
   const SoftCap cap(static_cast<float>(c.options.softcap));
-  const auto bias = bias_table(c);
+  const auto bias = pair_bias(c);
   const TableMask table_mask{c.visible.data(), c.q_offset.data(), c.shape.T, c.shape.S};
   run_attention<B>(
       c, table_mask,
@@ -179,7 +179,16 @@ void attention(const OpCase& op_case) {
   const bool plain = c.options.softcap == 0 && c.slopes.empty();
   const auto window =
       CausalMask{} & (c.options.window ? SlidingWindow(c.options.window) : SlidingWindow());
-  if (c.options.window || (c.options.causal && !plain)) {
+  if (c.options.bias) {
+    const auto bucketed =
+        cap >> ashlar::T5RelativeBias(
+                   c.buckets, ashlar::MatrixView<const float>(c.bias_table.data(),
+                                                              {c.buckets.buckets(), c.shape.N}));
+    if (c.options.window || c.options.causal)
+      run_attention<B>(c, window, bucketed);
+    else
+      run_attention<B>(c, NoMask{}, bucketed);
+  } else if (c.options.window || (c.options.causal && !plain)) {
     if (plain)
       run_attention<B>(c, window, NoScore{});
     else
@@ -200,7 +209,6 @@ inline void attention_functors(const OpCase& op_case) {
   if (c.options.prefix) missing += " prefix mask,";
   if (!c.options.documents.empty()) missing += " document mask,";
   if (c.options.block_size) missing += " block mask,";
-  if (c.options.bias) missing += " bucketed bias,";
   if (c.options.alibi_from_origin) missing += " ALiBi from the origin,";
   if (missing.empty()) return;
   missing.pop_back();

@@ -1,6 +1,7 @@
-// Golden cases of rotary positions on one backend.
+// Golden cases of rotary and sinusoidal positions on one backend.
 #pragma once
 
+#include <ashlar/nn/position/sinusoidal.hpp>
 #include <ashlar/ops/rope_scaling.hpp>
 
 #include "op_rows.hpp"
@@ -57,6 +58,11 @@ inline void rope_scaling(const OpCase& c) {
   };
   namespace rules = ashlar::rope_scaling;
   ashlar::RopeRule rule{c.number("theta", 1e4), c.integer("rotary", c.shape("x")[2]), {}};
+  const auto list = [&](const char* key) {
+    std::vector<double> values;
+    for (const auto& item : scaling.at(key).items(key)) values.push_back(item.as_number(key));
+    return values;
+  };
   const double factor = number("factor", 1), original = number("original", 0);
   const std::string kind = scaling.at("kind").as_string();
   if (kind == "linear") {
@@ -75,6 +81,13 @@ inline void rope_scaling(const OpCase& c) {
                                !truncate || truncate->as_bool(),
                                rules::Yarn::usual_magnitude(factor, mscale) /
                                    rules::Yarn::usual_magnitude(factor, all_dim)};
+  } else if (kind == "longrope") {
+    rule.scaling =
+        rules::LongRope{list("short"), list("long"), original,
+                        rules::LongRope::usual_magnitude(original, number("max", original))};
+  } else if (kind == "proportional") {
+    const double angles = number("fraction", 1) * static_cast<double>(rule.width);
+    rule.scaling = rules::Proportional{static_cast<index_t>(angles) / 2};
   } else {
     throw Unsupported{"rope scaling " + kind + " is not implemented yet"};
   }
@@ -86,6 +99,24 @@ inline void rope_scaling(const OpCase& c) {
   for (const double f : expected) budget.push_back(1e-12 * f);
   EXPECT_TRUE(support::all_within(got.inverse, expected, budget));
   EXPECT_EQ(static_cast<float>(got.magnitude), c.values<float>("attention_factor").at(0));
+}
+
+template <class B>
+void sinusoidal(const OpCase& c) {
+  c.allow_settings({"base", "length", "dim", "layout"});
+  const std::string layout = c.text("layout", "neighbours");
+  if (layout != "neighbours" && layout != "halves") throw Unsupported{"layout " + layout};
+  ashlar::SinusoidalPosition::Config config{.base = c.number("base", 1e4)};
+  if (layout == "halves") {
+    config.layout = ashlar::SinusoidLayout::halves;
+    config.reach_base = true;
+  }
+  const index_t M = c.shape("table")[0], D = c.shape("table")[1];
+  Floats table(static_cast<std::size_t>(M * D), 0.f);
+  ashlar::Context<B> ctx;
+  ashlar::SinusoidalPosition::apply(ctx, config, {}, ashlar::TokenBatch(1, M),
+                                    ashlar::MatrixView<float>(table.data(), {M, D}));
+  expect_golden(c, "table", table);
 }
 
 }  // namespace golden

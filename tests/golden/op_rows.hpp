@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/attention/score/alibi.hpp>
+#include <ashlar/attention/score/t5_bias.hpp>
 #include <ashlar/ops/activation.hpp>
 #include <ashlar/ops/layer_norm.hpp>
 #include <ashlar/ops/rms_norm.hpp>
@@ -67,24 +68,27 @@ void rms_norm(const OpCase& c) {
 }
 
 template <class B>
-Floats run_layer_norm(const Floats& x, index_t M, index_t D, const Floats& gain, const Floats& bias,
-                      float eps) {
+Floats run_layer_norm(bool plus_one, const Floats& x, index_t M, index_t D, const Floats& gain,
+                      const Floats& bias, float eps) {
   ashlar::Context<B> ctx;
-  return run_rows(x, M, D, [&](auto in, auto out) {
-    ashlar::layer_norm(ctx, in, vector_view(gain), vector_view(bias), out, eps);
-  });
+  const auto with = [&]<class Gain>(Gain) {
+    return run_rows(x, M, D, [&](auto in, auto out) {
+      ashlar::layer_norm<Gain>(ctx, in, vector_view(gain), vector_view(bias), out, eps);
+    });
+  };
+  return plus_one ? with(ashlar::gain::PlusOne{}) : with(ashlar::gain::BeforeRounding{});
 }
 
 template <class B>
 void layer_norm(const OpCase& c) {
   c.allow_settings(
       {"eps", "offset", "scale", "weight", "bias", "plus_one", "constant", "rows", "dim"});
-  if (c.flag("plus_one")) throw Unsupported{"layer_norm with weight + 1 is not implemented yet"};
   const index_t M = c.shape("x")[0], D = c.shape("x")[1];
-  expect_golden(c, "y",
-                run_layer_norm<B>(c.values<float>("x"), M, D, c.values_or_none<float>("weight"),
-                                  c.values_or_none<float>("bias"),
-                                  static_cast<float>(c.number("eps", 1e-5))));
+  expect_golden(
+      c, "y",
+      run_layer_norm<B>(c.flag("plus_one"), c.values<float>("x"), M, D,
+                        c.values_or_none<float>("weight"), c.values_or_none<float>("bias"),
+                        static_cast<float>(c.number("eps", 1e-5))));
 }
 
 /// The forward part of the gradient cases.
@@ -97,8 +101,8 @@ void norm_gradients(const OpCase& c) {
   if (c.text("kind", "") == "rms")
     return expect_golden(
         c, "y", run_rms_norm<B>(c.flag("plus_one") ? "gemma" : "llama", x, M, D, gain, eps));
-  if (c.flag("plus_one")) throw Unsupported{"layer_norm with weight + 1 is not implemented yet"};
-  expect_golden(c, "y", run_layer_norm<B>(x, M, D, gain, c.values<float>("bias"), eps));
+  expect_golden(c, "y",
+                run_layer_norm<B>(c.flag("plus_one"), x, M, D, gain, c.values<float>("bias"), eps));
 }
 
 /// x [tokens, heads, dim]. A weight per head normalises the rows of one head at a time, a strided
@@ -215,12 +219,21 @@ void softmax(const OpCase& c) {
 
 inline void alibi_slopes(const OpCase& c) {
   c.allow_settings({"maximum", "heads", "order"});
-  if (c.text("order", "bloom") != "bloom")
-    throw Unsupported{"slopes in MPT's order are not implemented yet"};
-  if (c.number("maximum", 8) != 8)
-    throw Unsupported{"slopes with another maximum are not implemented yet"};
-  EXPECT_TRUE(
-      support::same_bits(ashlar::alibi_slopes(c.integer("heads", 0)), c.values<float>("slopes")));
+  const std::string order = c.text("order", "bloom");
+  if (order != "bloom" && order != "mpt") throw Unsupported{"order of slopes " + order};
+  const auto slopes = ashlar::alibi_slopes(
+      c.integer("heads", 0), order == "mpt" ? ashlar::AlibiOrder::mpt : ashlar::AlibiOrder::bloom,
+      c.number("maximum", 8));
+  EXPECT_TRUE(support::same_bits(slopes, c.values<float>("slopes")));
+}
+
+inline void t5_buckets(const OpCase& c) {
+  c.allow_settings({"low", "high", "bidirectional", "buckets", "maximum"});
+  const ashlar::T5Buckets buckets(c.integer("buckets", 32), c.integer("maximum", 128),
+                                  c.flag("bidirectional"));
+  std::vector<index_t> got;
+  for (const index_t distance : c.values<index_t>("distance")) got.push_back(buckets(distance));
+  EXPECT_EQ(got, c.values<index_t>("bucket"));
 }
 
 }  // namespace golden

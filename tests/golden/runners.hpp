@@ -22,6 +22,8 @@ Runners all_runners() {
              {"glu", glu<B>},
              {"softmax", softmax<B>},
              {"attention", attention<B>},
+             {"sinusoidal", sinusoidal<B>},
+             {"t5_buckets", t5_buckets},
              {"alibi_slopes", alibi_slopes}};
   run.model = model<B>;
   run.real = real_model<B>;
