@@ -3,7 +3,7 @@
 namespace ashlar::examples {
 namespace {
 
-const FamilyGroup* const groups[] = {&llama_families, &gpt_families};
+const FamilyGroup* const groups[] = {&llama_families, &gpt_families, &gemma_families};
 
 }  // namespace
 

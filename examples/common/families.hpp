@@ -18,7 +18,7 @@ struct FamilyGroup {
   std::unique_ptr<LanguageModel> (*load)(const Checkpoint& checkpoint, std::string_view backend,
                                          Executor executor, ProgressLine& progress);
 };
-extern const FamilyGroup llama_families, gpt_families;
+extern const FamilyGroup llama_families, gpt_families, gemma_families;
 
 /// Whether there is a family of this name.
 bool is_known_family(std::string_view name);

@@ -118,13 +118,15 @@ struct LongRope {
   }
 };
 
-/// The first `pairs` pairs turn as usual, with the exponent over the full width; the others stand
-/// still. Other than a smaller width, which pairs other elements and divides by less. Source: Gemma
-/// 4 (p-RoPE).
+/// The first `pairs` pairs turn as usual (by f / factor), with the exponent over the full width;
+/// the others stand still. Other than a smaller width, which pairs other elements and divides by
+/// less. Source: Gemma 4 (p-RoPE).
 struct Proportional {
   index_t pairs = 0;
+  double factor = 1;
   bool operator==(const Proportional&) const = default;
   void apply(RopeFrequencies& f, double, index_t, index_t) const {
+    for (double& x : f.inverse) x /= factor;
     const auto all = static_cast<index_t>(f.inverse.size());
     if (pairs < 0 || pairs > all)
       fail<ValueError>("rope: ", pairs, " pairs turn, expected 0 to ", all);

@@ -43,11 +43,14 @@ struct NameRule {
 /// so that a family may take another's map and add what differs.
 struct NameMap {
   std::vector<NameRule> model{}, layer{};
-  std::vector<std::string> ignored{};  // endings of stored names that nobody needs
+  std::vector<std::string>
+      ignored{};  // endings of stored names that nobody needs; "x.*": beginnings
 
   bool ignores(std::string_view stored) const {
-    return std::any_of(ignored.begin(), ignored.end(),
-                       [&](const std::string& ending) { return stored.ends_with(ending); });
+    return std::any_of(ignored.begin(), ignored.end(), [&](std::string_view part) {
+      return part.ends_with('*') ? stored.starts_with(part.substr(0, part.size() - 1))
+                                 : stored.ends_with(part);
+    });
   }
   /// Adds all of another map; its rules take precedence.
   NameMap& operator+=(const NameMap& other) {

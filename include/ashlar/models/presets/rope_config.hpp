@@ -46,7 +46,8 @@ class RopeScalingReader {
       const double asked = c_.number("partial_rotary_factor", share);
       rule.width = head_dim_;
       rule.scaling = rope_scaling::Proportional{
-          static_cast<index_t>(asked * static_cast<double>(head_dim_)) / 2};
+          static_cast<index_t>(asked * static_cast<double>(head_dim_)) / 2,
+          c_.positive("factor", 1)};
     } else {
       c_.refuse(key, type, "default, linear, dynamic, llama3, yarn, longrope, proportional");
     }
