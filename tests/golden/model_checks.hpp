@@ -174,11 +174,22 @@ inline void expect_text(const RealCase& c, ashlar::LanguageModel& lm) {
   EXPECT_NEAR(std::exp(sum / static_cast<double>(got.size())), perplexity, 1e-3 * perplexity);
 }
 
+/// The published model of a case, if it is a language model of a known family.
+template <class B>
+std::unique_ptr<ashlar::LanguageModel> load_real(const RealCase& c,
+                                                 ashlar::Executor executor = {}) {
+  const std::string path = c.model();
+  if (!c.has("prompt0.input_ids")) throw Unsupported{"it has no prompts for a language model"};
+  const std::string family = ashlar::Checkpoint(path).family();
+  if (!Families::contains(family)) throw Unsupported{"family " + family + " is not there yet"};
+  return Families::load<B>(path, executor);
+}
+
 /// Everything about a published model, on two threads.
 template <class B>
 void real_model(const RealCase& c) {
   ashlar::ThreadPool pool(2);
-  const auto lm = Families::load<B>(c.model(), pool.executor());
+  const auto lm = load_real<B>(c, pool.executor());
   int prompts = 0;
   for (; c.has("prompt" + std::to_string(prompts) + ".input_ids"); ++prompts) {
     const std::string prompt = "prompt" + std::to_string(prompts);
@@ -192,7 +203,7 @@ void real_model(const RealCase& c) {
 /// The first prompt without its continuation: for a backend that takes its time.
 template <class B>
 void real_first_prompt(const RealCase& c) {
-  const auto lm = Families::load<B>(c.model());
+  const auto lm = load_real<B>(c);
   expect_prompt(c, *lm, "prompt0", 0);
 }
 
