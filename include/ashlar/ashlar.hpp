@@ -7,13 +7,17 @@
 
 #include <ashlar/attention/mask/causal.hpp>
 #include <ashlar/attention/mask/combine.hpp>
+#include <ashlar/attention/mask/local_window.hpp>
 #include <ashlar/attention/mask/none.hpp>
 #include <ashlar/attention/mask/sliding_window.hpp>
 #include <ashlar/attention/score/alibi.hpp>
 #include <ashlar/attention/score/none.hpp>
+#include <ashlar/attention/score/scaled_alibi.hpp>
 #include <ashlar/attention/score/sequence.hpp>
 #include <ashlar/attention/score/soft_cap.hpp>
+#include <ashlar/attention/score/t5_bias.hpp>
 #include <ashlar/models/causal_lm.hpp>
+#include <ashlar/nn/position/sinusoidal.hpp>
 #include <ashlar/nn/specs.hpp>
 #include <ashlar/ops/activation.hpp>
 #include <ashlar/ops/attention.hpp>
