@@ -3,7 +3,8 @@
 namespace ashlar::examples {
 namespace {
 
-const FamilyGroup* const groups[] = {&llama_families, &gpt_families, &gemma_families};
+const FamilyGroup* const groups[] = {&llama_families, &gpt_families, &falcon_families,
+                                     &gemma_families};
 
 }  // namespace
 
@@ -11,6 +12,12 @@ bool is_known_family(std::string_view name) {
   for (const FamilyGroup* group : groups)
     if (group->contains(name)) return true;
   return false;
+}
+
+std::vector<FamilyKind> known_families() {
+  std::vector<FamilyKind> kinds;
+  for (const FamilyGroup* group : groups) group->describe(kinds);
+  return kinds;
 }
 
 std::unique_ptr<LanguageModel> load_any_family(const Checkpoint& checkpoint,

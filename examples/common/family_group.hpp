@@ -23,6 +23,12 @@ constexpr FamilyGroup make_group(Families<Members...>) {
             if (backend == "eigen")
               return load_language_model<backend::EigenCpu, List>(checkpoint, executor, progress);
             fail<ValueError>("backend is \"", backend, "\", expected scalar, simd or eigen");
+          },
+          [](std::vector<FamilyKind>& kinds) {
+            List::for_each([&]<class Family>() {
+              kinds.push_back({std::string(Family::name), describe<typename Family::Spec>(),
+                               [](const Checkpoint& c) { return is_family<Family>(c); }});
+            });
           }};
 }
 
