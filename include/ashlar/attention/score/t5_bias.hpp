@@ -5,6 +5,7 @@
 #include <ashlar/core/error.hpp>
 #include <ashlar/core/view.hpp>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 namespace ashlar::inline ASHLAR_ABI {
