@@ -58,6 +58,13 @@ class ModelCase {
     const auto* type = rope && rope->is_object() ? rope->find("rope_type") : nullptr;
     return type ? type->as_string("rope_type") : "";
   }
+  /// Whether calls shorter than the prompt turn queries and keys by other angles.
+  bool angles_depend_on_length() const {
+    const std::string type = rope_type();
+    return type == "dynamic" ||
+           (type == "longrope" &&
+            static_cast<double>(tokens()) > number("original_max_position_embeddings", 0));
+  }
   bool flag(std::string_view key) const {
     const auto* value = config_.find(key);
     return value && value->is_bool() && value->as_bool();

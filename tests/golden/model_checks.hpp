@@ -26,7 +26,7 @@ inline void expect_in_parts(const ModelCase& c, ashlar::LanguageModel& lm, const
                                : support::all_close(got, want, tolerance))
         << "row " << m << " of the logits, " << what;
   };
-  const bool by_length = c.rope_type() == "dynamic";  // a shorter call has other angles
+  const bool by_length = c.angles_depend_on_length();  // a shorter call has other ones
   for (const index_t step : {index_t{1}, index_t{7}}) {
     if (by_length) break;
     lm.start(B, T);
