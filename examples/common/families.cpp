@@ -3,8 +3,8 @@
 namespace ashlar::examples {
 namespace {
 
-const FamilyGroup* const groups[] = {&llama_families, &gpt_families, &falcon_families,
-                                     &gemma_families};
+const FamilyGroup* const groups[] = {&llama_families, &gpt_families,    &falcon_families,
+                                     &gemma_families, &gemma4_families, &olmo_families};
 
 }  // namespace
 

@@ -28,7 +28,8 @@ struct FamilyGroup {
                                          Executor executor, ProgressLine& progress);
   void (*describe)(std::vector<FamilyKind>& kinds);
 };
-extern const FamilyGroup llama_families, gpt_families, falcon_families, gemma_families;
+extern const FamilyGroup llama_families, gpt_families, falcon_families, gemma_families,
+    gemma4_families, olmo_families;
 
 /// Whether there is a family of this name.
 bool is_known_family(std::string_view name);
