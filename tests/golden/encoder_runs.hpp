@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model_case.hpp"
+#include "real_case.hpp"
 
 namespace golden {
 
@@ -14,6 +15,13 @@ struct EncoderRuns {
   static void t5(const ModelCase&);
   static void bart(const ModelCase&);
   static void whisper(const ModelCase&);
+  static void transformer_2017(const ModelCase&);
+  static void vit(const ModelCase&);
+  static void vit_22b(const ModelCase&);
+  static void dinov2(const ModelCase&);
+  static void cait(const ModelCase&);
+  static void clip(const ModelCase&);
+  static void sentences(const RealCase&);
 };
 
 }  // namespace golden

@@ -20,6 +20,7 @@ class RealCase {
       letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   }
 
+  const std::string& variable() const { return variable_; }
   std::string model() const {
     const char* path = std::getenv(variable_.c_str());
     if (!path || !*path) throw Unsupported{"set " + variable_ + " to the model's file or folder"};

@@ -59,9 +59,10 @@ struct SerialWiring {
   class Block {
     template <bool On>
     using NormIf = std::conditional_t<On, typename Spec::Norm, NoNorm>;
-    using Step = Sublayer<NormIf<Pre>, NormIf<Branch>, NormIf<Stream>, typename Spec::Residual>;
 
    public:
+    using Step = Sublayer<NormIf<Pre>, NormIf<Branch>, NormIf<Stream>, typename Spec::Residual>;
+
     struct Weights {
       typename Step::Weights mixer, ffn;
     };
