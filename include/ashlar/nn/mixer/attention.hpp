@@ -42,16 +42,16 @@ void attend(Context<B>& ctx, TensorView<const T, 4> q, const Source& keys, Tenso
 /// State    a cache: the call's keys and values are appended first; null: they are all there is,
 ///          and sequences end where the batch's lengths say
 template <PositionPolicy Position, QkNormPolicy QkNorm = NoQkNorm, MaskPolicy Mask = CausalMask,
-          class Score = NoScore, class Cache = KvCache<float>, NormPolicy ValueNorm = NoNorm>
+          ScoreChoice Score = NoScore, class Cache = KvCache<float>, NormPolicy ValueNorm = NoNorm>
 struct Attention {
-  using ScoreMaker = ScoreSlot<Score>;
+  using ScoreParts = ScoreSlot<Score>;
 
   struct Config {
     typename Position::Config position{};
     typename QkNorm::Config qk_norm{};
     typename ValueNorm::Config value_norm{};  // of every value head
     Mask mask{};
-    typename ScoreMaker::Config score{};
+    typename ScoreParts::Config score{};
     float scale = 0.f;  // of q . k; 0 means 1 / sqrt(H)
     float clip = 0.f;   // q, k and v stay within +- clip; 0 means off
     AttentionBias bias{};
@@ -66,7 +66,7 @@ struct Attention {
     VectorView<const float> q_bias, k_bias, v_bias, o_bias, sinks;
     typename QkNorm::Weights q_norm, k_norm;
     typename ValueNorm::Weights v_norm;
-    typename ScoreMaker::Weights score;
+    typename ScoreParts::Weights score;
   };
   using State = Cache;
 
@@ -87,7 +87,7 @@ struct Attention {
     QkNorm::visit(w.q_norm, c.qk_norm, d.n_heads, d.head_dim, prefixed("q_norm.", f));
     if (own) QkNorm::visit(w.k_norm, c.qk_norm, d.n_kv_heads, d.head_dim, prefixed("k_norm.", f));
     if (own) ValueNorm::visit(w.v_norm, c.value_norm, d.values(), prefixed("v_norm.", f));
-    ScoreMaker::visit(w.score, c.score, d, prefixed("score.", f));
+    ScoreParts::visit(w.score, c.score, d, prefixed("score.", f));
   }
 
   /// A layer that shares another's state keeps none.
@@ -110,7 +110,7 @@ struct Attention {
 
     const TensorView<const T, 4> queries = split_batch(q, batch, d.n_heads);
     const auto out = split_batch(mixed, batch, d.n_heads);
-    const auto score = ScoreMaker::make(c.score, w.score);
+    const auto score = ScoreParts::make(c.score, w.score);
     AttentionOptions<Mask, std::remove_const_t<decltype(score)>> options{
         .mask = c.mask, .score = score, .scale = c.scale, .sinks = w.sinks};
     if (c.shared) {

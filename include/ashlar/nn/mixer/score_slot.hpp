@@ -16,6 +16,10 @@ concept ScoreMaker = requires(const typename P::Config& config, typename P::Weig
   requires ScorePolicy<std::remove_cvref_t<decltype(P::make(config, weights))>>;
 };
 
+/// What attention takes as its score.
+template <class S>
+concept ScoreChoice = ScorePolicy<S> || ScoreMaker<S>;
+
 /// Either kind as a ScoreMaker.
 template <class S>
 struct ScoreSlot;
