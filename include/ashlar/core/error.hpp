@@ -4,6 +4,7 @@
 #include <ashlar/core/types.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -39,19 +40,69 @@ namespace detail {
 inline void print_error(const char* message) { std::fprintf(stderr, "ashlar: %s\n", message); }
 inline ErrorHandler error_handler = &print_error;
 
-inline std::string to_text(std::string_view s) { return std::string(s); }
-inline std::string to_text(const char* s) { return s; }
-inline std::string to_text(const std::string& s) { return s; }
-inline std::string to_text(bool b) { return b ? "true" : "false"; }
-template <class N>
-requires std::is_arithmetic_v<N> std::string to_text(N n) {
-  if constexpr (std::is_integral_v<N>) {
-    return std::to_string(n);
-  } else {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.9g", static_cast<double>(n));
-    return text;
+/// A part of a message: text or a number. One type for all, so that one function joins them.
+class Part {
+ public:
+  Part(std::string_view text) : kind_(Kind::text), text_(text) {}
+  Part(long long n) : kind_(Kind::integer), integer_(n) {}
+  Part(unsigned long long n) : kind_(Kind::natural), natural_(n) {}
+  Part(double x) : kind_(Kind::real), real_(x) {}
+  template <class N>
+  requires std::is_arithmetic_v<N> Part(N n) : Part(widest(n)) {}
+
+  void append_to(std::string& message) const {
+    char number[32];
+    switch (kind_) {
+      case Kind::text:
+        message += text_;
+        return;
+      case Kind::integer:
+        std::snprintf(number, sizeof number, "%lld", integer_);
+        break;
+      case Kind::natural:
+        std::snprintf(number, sizeof number, "%llu", natural_);
+        break;
+      case Kind::real:
+        std::snprintf(number, sizeof number, "%.9g", real_);
+    }
+    message += number;
   }
+
+ private:
+  template <class N>
+  static auto widest(N n) {
+    if constexpr (std::is_same_v<N, bool>)
+      return std::string_view(n ? "true" : "false");
+    else if constexpr (std::is_floating_point_v<N>)
+      return static_cast<double>(n);
+    else if constexpr (std::is_signed_v<N>)
+      return static_cast<long long>(n);
+    else
+      return static_cast<unsigned long long>(n);
+  }
+
+  enum class Kind { text, integer, natural, real } kind_;
+  union {
+    std::string_view text_;
+    long long integer_;
+    unsigned long long natural_;
+    double real_;
+  };
+};
+
+inline std::string join_parts(std::initializer_list<Part> parts) {
+  std::string message;
+  for (const Part& part : parts) part.append_to(message);
+  return message;
+}
+template <class E>
+[[noreturn]] ASHLAR_NOINLINE void fail_with(std::initializer_list<Part> parts) {
+#if ASHLAR_EXCEPTIONS
+  throw E(join_parts(parts));
+#else
+  error_handler(join_parts(parts).c_str());
+  std::abort();
+#endif
 }
 }  // namespace detail
 
@@ -65,20 +116,13 @@ inline ErrorHandler set_error_handler(ErrorHandler handler) {
 /// Joins the parts (text and numbers) to one string.
 template <class... Parts>
 std::string join(const Parts&... parts) {
-  std::string text;
-  ((text += detail::to_text(parts)), ...);
-  return text;
+  return detail::join_parts({detail::Part(parts)...});
 }
 
 /// Raises E with the parts joined to one message; without exceptions calls the handler and aborts.
 template <class E = Error, class... Parts>
-[[noreturn]] ASHLAR_NOINLINE void fail(const Parts&... parts) {
-#if ASHLAR_EXCEPTIONS
-  throw E(join(parts...));
-#else
-  detail::error_handler(join(parts...).c_str());
-  std::abort();
-#endif
+[[noreturn]] ASHLAR_INLINE void fail(const Parts&... parts) {
+  detail::fail_with<E>({detail::Part(parts)...});
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI
