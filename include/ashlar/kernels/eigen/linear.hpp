@@ -27,6 +27,7 @@ inline constexpr index_t panels_a_task = 8;
 inline void widen(const WeightMatrix& w, index_t n0, index_t panels, std::byte* packed,
                   float* out) {
   const index_t size = panel_bytes(w.type(), w.columns());
+  const auto widen_panel = simd_linear::kernels_of(w.type()).widen_panel;
   for (index_t p = 0; p < panels; ++p) {
     const index_t n = n0 + p * panel_rows;
     const std::byte* panel = packed;
@@ -34,9 +35,7 @@ inline void widen(const WeightMatrix& w, index_t n0, index_t panels, std::byte* 
       panel = w.data() + n / panel_rows * size;
     else
       ashlar::detail::pack_panel(w, n, 0, w.columns(), packed);
-    simd_linear::with_type(w.type(), [&]<DType Type>() {
-      simd_linear::widen_panel<Type>(panel, w.columns(), out + p * panel_rows, panels * panel_rows);
-    });
+    widen_panel(panel, w.columns(), out + p * panel_rows, panels * panel_rows);
   }
 }
 

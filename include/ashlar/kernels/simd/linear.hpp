@@ -8,37 +8,6 @@
 namespace ashlar::inline ASHLAR_ABI::kernels {
 namespace simd_linear {
 
-/// Calls f.template operator()<type>().
-template <class F>
-void with_type(DType type, const F& f) {
-  switch (type) {
-    case DType::f32:
-      return f.template operator()<DType::f32>();
-    case DType::f16:
-      return f.template operator()<DType::f16>();
-    case DType::bf16:
-      return f.template operator()<DType::bf16>();
-    case DType::q8_0:
-      return f.template operator()<DType::q8_0>();
-    case DType::q4_0:
-      return f.template operator()<DType::q4_0>();
-    case DType::q4_1:
-      return f.template operator()<DType::q4_1>();
-    case DType::q5_0:
-      return f.template operator()<DType::q5_0>();
-    case DType::q5_1:
-      return f.template operator()<DType::q5_1>();
-    case DType::q4_k:
-      return f.template operator()<DType::q4_k>();
-    case DType::q5_k:
-      return f.template operator()<DType::q5_k>();
-    case DType::q6_k:
-      return f.template operator()<DType::q6_k>();
-    default:
-      fail<ValueError>("linear: no kernel for weights of type ", info(type).name);
-  }
-}
-
 /// Tasks to hand out: a few a worker to balance them, but none below some 30 microseconds.
 inline index_t task_count(double operations, double least, int workers) {
   const double tasks = operations / least;
@@ -46,11 +15,12 @@ inline index_t task_count(double operations, double least, int workers) {
   return tasks < 1 ? 1 : tasks < static_cast<double>(most) ? static_cast<index_t>(tasks) : most;
 }
 
-/// M = 1. Panels pass in lockstep from far-apart parts of the matrix, what is left over alone.
-template <DType Type>
-void run_row(HostContext& ctx, const float* x, const WeightMatrix& w, VectorView<const float> bias,
-             float* y) {
-  constexpr int together = lockstep<Type>;
+/// M = 1. Panels pass in lockstep from far-apart parts of the matrix, what is left over alone, as a
+/// tile of one row.
+inline void run_row(HostContext& ctx, const float* x, const WeightMatrix& w,
+                    VectorView<const float> bias, float* y) {
+  const TypeKernels& kernels = kernels_of(w.type());
+  const int together = kernels.lockstep;
   const PanelSource source(w);
   const index_t N = w.rows(), K = w.columns();
   // Streams a large power of two apart fall on one memory bank and read at half speed.
@@ -62,14 +32,19 @@ void run_row(HostContext& ctx, const float* x, const WeightMatrix& w, VectorView
   const index_t scratch_bytes = source.scratch_bytes(together);
   std::byte* scratch = frame.get<std::byte>(scratch_bytes * ctx.workers());
 
-  const auto run = [&]<int Panels>(index_t first, std::byte* own) {
-    alignas(64) float sum[Panels * panel_rows];
+  const auto run = [&](index_t first, int panels, std::byte* own) {
+    alignas(64) float sum[most_lockstep * panel_rows], floats[widened_panel];
     for (index_t k0 = 0; k0 < K; k0 += linear_block) {
-      const auto block = source.block(first, step, Panels, k0, own);
-      multiply_row<Type, Panels>(block.data, block.distance, x + k0,
-                                 min_index(linear_block, K - k0), k0 == 0, sum);
+      const auto block = source.block(first, step, panels, k0, own);
+      const index_t count = min_index(linear_block, K - k0);
+      if (panels > 1) {
+        kernels.multiply_row(block.data, block.distance, x + k0, count, k0 == 0, sum);
+      } else {
+        const Widened panel = kernels.widen(block, 1, count, floats);
+        multiply_tile(1, 1, {panel.data, panel.distance, x + k0, count, sum, k0 == 0});
+      }
     }
-    for (int p = 0; p < Panels; ++p) {
+    for (int p = 0; p < panels; ++p) {
       const index_t n0 = (first + p * step) * panel_rows;
       for (index_t n = n0; n < min_index(N, n0 + panel_rows); ++n)
         y[n] = bias.empty() ? sum[p * panel_rows + n - n0] : sum[p * panel_rows + n - n0] + bias(n);
@@ -81,23 +56,22 @@ void run_row(HostContext& ctx, const float* x, const WeightMatrix& w, VectorView
     std::byte* own = scratch + worker * scratch_bytes;
     for (index_t u = units * task / tasks; u < units * (task + 1) / tasks; ++u)
       if (u < step)
-        run.template operator()<together>(u, own);
+        run(u, together, own);
       else
-        run.template operator()<1>(u - step + step * together, own);
+        run(u - step + step * together, 1, own);
   });
 }
 
 /// M > 1: x packed in tiles, weights of any type widened to floats a block of k at a time. A task
 /// owns some columns of y and keeps their sums in scratch memory until they are complete: rows of y
 /// a power of two apart would fall out of the caches between two blocks of k.
-template <DType Type>
 class BatchProduct {
  public:
   static constexpr index_t most_rows = 504;  // of x at a time: bounds the scratch memory
   static constexpr index_t most_units = 8;   // of tile_panels a task: its sums stay in the cache
 
   BatchProduct(HostContext& ctx, const WeightMatrix& w, VectorView<const float> bias)
-      : ctx_(ctx), source_(w), bias_(bias) {}
+      : ctx_(ctx), source_(w), kernels_(kernels_of(w.type())), bias_(bias) {}
 
   void run(MatrixView<const float> x, MatrixView<float> y) const {
     const index_t M = x.extent(0), N = y.extent(1), K = x.extent(1);
@@ -110,7 +84,7 @@ class BatchProduct {
     Scratch::Frame frame(ctx_.scratch());
     float* packed = frame.get<float>(M * K);
     const index_t unit_sums = M * tile_panels * panel_rows;
-    const index_t own_floats = tile_panels * widened + ceil_div(units, tasks) * unit_sums;
+    const index_t own_floats = tile_panels * widened_panel + ceil_div(units, tasks) * unit_sums;
     float* floats = frame.get<float>(own_floats * ctx_.workers());
     const index_t own_bytes = source_.scratch_bytes(tile_panels);
     std::byte* bytes = frame.get<std::byte>(own_bytes * ctx_.workers());
@@ -120,50 +94,41 @@ class BatchProduct {
       const Workspace own{packed, floats + worker * own_floats, bytes + worker * own_bytes};
       const index_t begin = units * task / tasks, end = units * (task + 1) / tasks;
       const auto each_unit = [&](const auto& f) {
-        float* sum = own.widened + tile_panels * widened;
+        float* sum = own.widened + tile_panels * widened_panel;
         for (index_t u = begin; u < end; ++u, sum += unit_sums)
           if (u < pairs)
-            f.template operator()<tile_panels>(u * tile_panels, sum);
+            f(u * tile_panels, tile_panels, sum);
           else
-            f.template operator()<1>(u - pairs + pairs * tile_panels, sum);
+            f(u - pairs + pairs * tile_panels, 1, sum);
       };
       for (index_t k0 = 0; k0 < K; k0 += linear_block)
-        each_unit([&]<int Panels>(index_t first, float* sum) {
-          multiply<Panels>(own, first, k0, M, sum);
+        each_unit([&](index_t first, int panels, float* sum) {
+          multiply(own, first, panels, k0, M, sum);
         });
-      each_unit([&]<int Panels>(index_t first, const float* sum) {
-        write(first * panel_rows, Panels * panel_rows, sum, y);
+      each_unit([&](index_t first, int panels, const float* sum) {
+        write(first * panel_rows, panels * panel_rows, sum, y);
       });
     });
   }
 
  private:
-  static constexpr index_t widened = linear_block * panel_rows;  // floats of a block of a panel
-
   struct Workspace {
     const float* x;     // packed
     float* widened;     // [tile_panels][256][16]
     std::byte* source;  // what PanelSource takes
   };
 
-  /// sum[M][Panels * 16] (+)= the product of one block of k and panels from `first` on.
-  template <int Panels>
-  void multiply(const Workspace& own, index_t first, index_t k0, index_t M, float* sum) const {
+  /// sum[M][panels * 16] (+)= the product of one block of k and panels from `first` on.
+  void multiply(const Workspace& own, index_t first, int panels, index_t k0, index_t M,
+                float* sum) const {
     const index_t K = source_.w.columns(), count = min_index(linear_block, K - k0);
-    const auto block = source_.block(first, 1, Panels, k0, own.source);
-    Tile tile{own.widened, widened, nullptr, count, nullptr, k0 == 0};
-    if constexpr (Type == DType::f32) {
-      tile.w = reinterpret_cast<const float*>(block.data);
-      tile.distance = block.distance / static_cast<index_t>(sizeof(float));
-    } else {
-      for (int p = 0; p < Panels; ++p)
-        widen_panel<Type>(block.data + p * block.distance, count, own.widened + p * widened);
-    }
+    const Widened weights =
+        kernels_.widen(source_.block(first, 1, panels, k0, own.source), panels, count, own.widened);
     for (index_t m = 0; m < M; m += tile_rows) {
       const index_t rows = min_index(tile_rows, M - m);
-      tile.x = own.x + m * K + k0 * rows;
-      tile.sum = sum + m * Panels * panel_rows;
-      tiles<Panels>[static_cast<std::size_t>(rows - 1)](tile);
+      multiply_tile(panels, rows,
+                    {weights.data, weights.distance, own.x + m * K + k0 * rows, count,
+                     sum + m * panels * panel_rows, k0 == 0});
     }
   }
 
@@ -184,6 +149,7 @@ class BatchProduct {
 
   HostContext& ctx_;
   PanelSource source_;
+  const TypeKernels& kernels_;
   VectorView<const float> bias_;
 };
 
@@ -198,14 +164,12 @@ struct LinearKernel<backend::SimdCpu> : LinearKernel<backend::ScalarCpu> {
                   VectorView<const float> bias, MatrixView<float> y) {
     using namespace simd_linear;
     if (w.columns() == 0) return run<float>(ctx, x, w, bias, y);
-    with_type(w.type(), [&]<DType Type>() {
-      const index_t M = x.extent(0);
-      if (M == 1) return run_row<Type>(ctx, x.data(), w, bias, y.data());
-      const BatchProduct<Type> product(ctx, w, bias);
-      constexpr index_t step = BatchProduct<Type>::most_rows;
-      for (index_t m = 0; m < M; m += step)
-        product.run(x.slice(0, m, min_index(M, m + step)), y.slice(0, m, min_index(M, m + step)));
-    });
+    const index_t M = x.extent(0);
+    if (M == 1) return run_row(ctx, x.data(), w, bias, y.data());
+    const BatchProduct product(ctx, w, bias);
+    constexpr index_t step = BatchProduct::most_rows;
+    for (index_t m = 0; m < M; m += step)
+      product.run(x.slice(0, m, min_index(M, m + step)), y.slice(0, m, min_index(M, m + step)));
   }
 };
 

@@ -21,12 +21,9 @@ struct PanelSource {
   /// Bytes of scratch that `panels` panels need.
   index_t scratch_bytes(index_t panels) const { return packed() ? 0 : panels * block_size; }
 
-  struct Block {
-    const std::byte* data;
-    index_t distance;
-  };
   /// Columns from k0 of `panels` panels from `first` on, `step` panels apart.
-  Block block(index_t first, index_t step, index_t panels, index_t k0, std::byte* scratch) const {
+  PanelBlocks block(index_t first, index_t step, index_t panels, index_t k0,
+                    std::byte* scratch) const {
     if (packed())
       return {w.data() + first * panel_size + k0 / linear_block * block_size, step * panel_size};
     for (index_t p = 0; p < panels; ++p)

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <ashlar/kernels/simd/linear_weights.hpp>
+#include <ashlar/ops/linear.hpp>
 #include <utility>
 
 namespace ashlar::inline ASHLAR_ABI::kernels::simd_linear {
@@ -10,6 +11,7 @@ namespace ashlar::inline ASHLAR_ABI::kernels::simd_linear {
 /// Panels that one row of x passes in lockstep: streams that hide each other's row ends.
 template <DType Type>
 inline constexpr int lockstep = is_quantized(Type) && simd::lanes < 16 ? 2 : 4;
+inline constexpr int most_lockstep = 4;
 
 /// Rows and panels of a tile of sums: as many as the vector registers hold beside the weights and
 /// one value of x.
@@ -63,7 +65,7 @@ struct StoreWeights {
 /// `count` k of a panel as floats [count][16], `stride` floats from k to k.
 template <DType Type>
 ASHLAR_NOINLINE void widen_panel(const std::byte* panel, index_t count, float* out,
-                                 index_t stride = panel_rows) {
+                                 index_t stride) {
   walk<Type, 1>(panel, 0, count, StoreWeights<panel_vectors>{out, stride});
 }
 
@@ -119,5 +121,74 @@ inline constexpr auto tiles = []<int... R>(std::integer_sequence<int, R...>) {
   return std::array<void (*)(const Tile&), tile_rows>{&multiply_tile<R + 1, Panels>...};
 }
 (std::make_integer_sequence<int, tile_rows>{});
+
+/// tiles of `panels` panels, 1 or tile_panels.
+inline void multiply_tile(int panels, index_t rows, const Tile& tile) {
+  const auto r = static_cast<std::size_t>(rows - 1);
+  (panels == 1 ? tiles<1>[r] : tiles<tile_panels>[r])(tile);
+}
+
+/// Floats of a block of k of a panel.
+inline constexpr index_t widened_panel = linear_block * panel_rows;
+
+/// Some panels from one k on, `distance` bytes apart.
+struct PanelBlocks {
+  const std::byte* data;
+  index_t distance;
+};
+/// The same as floats [count][16], `distance` floats apart.
+struct Widened {
+  const float* data;
+  index_t distance;
+};
+
+/// All that depends on the type of the weights.
+struct TypeKernels {
+  bool floats;
+  int lockstep;
+  decltype(&multiply_row<DType::f32, 1>) multiply_row;  // of `lockstep` panels
+  decltype(&widen_panel<DType::f32>) widen_panel;
+
+  /// `count` <= linear_block k of some panels: in place, or in `out`.
+  Widened widen(PanelBlocks from, int panels, index_t count, float* out) const {
+    if (floats)
+      return {reinterpret_cast<const float*>(from.data),
+              from.distance / static_cast<index_t>(sizeof(float))};
+    for (int p = 0; p < panels; ++p)
+      widen_panel(from.data + p * from.distance, count, out + p * widened_panel, panel_rows);
+    return {out, widened_panel};
+  }
+};
+template <DType Type>
+inline constexpr TypeKernels type_kernels = {
+    Type == DType::f32, lockstep<Type>, &multiply_row<Type, lockstep<Type>>, &widen_panel<Type>};
+inline const TypeKernels& kernels_of(DType type) {
+  switch (type) {
+    case DType::f32:
+      return type_kernels<DType::f32>;
+    case DType::f16:
+      return type_kernels<DType::f16>;
+    case DType::bf16:
+      return type_kernels<DType::bf16>;
+    case DType::q8_0:
+      return type_kernels<DType::q8_0>;
+    case DType::q4_0:
+      return type_kernels<DType::q4_0>;
+    case DType::q4_1:
+      return type_kernels<DType::q4_1>;
+    case DType::q5_0:
+      return type_kernels<DType::q5_0>;
+    case DType::q5_1:
+      return type_kernels<DType::q5_1>;
+    case DType::q4_k:
+      return type_kernels<DType::q4_k>;
+    case DType::q5_k:
+      return type_kernels<DType::q5_k>;
+    case DType::q6_k:
+      return type_kernels<DType::q6_k>;
+    default:
+      fail<ValueError>("linear: no kernel for weights of type ", info(type).name);
+  }
+}
 
 }  // namespace ashlar::inline ASHLAR_ABI::kernels::simd_linear

@@ -66,13 +66,9 @@ ASHLAR_INLINE Affine load_affine(const std::uint8_t* super, const std::uint8_t* 
   }
 }
 
-/// The upper bits of k = 4i .. 4i + 3 in bits 4 (and 5) of each byte; `words` has `width` of them.
-ASHLAR_INLINE Vi high_bits(const Vi* words, int width, int i) {
-  const Vi word = words[i * width / 8];
-  const int at = i * width % 8;
-  const Vi moved = at < 4   ? simd::shift_left(word, 4 - at)
-                   : at > 4 ? simd::shift_right(word, at - 4)
-                            : word;
+/// Bits [at, at + width) of every byte in bits 4 (and 5) of it.
+ASHLAR_INLINE Vi high_bits(Vi word, int width, int at) {
+  const Vi moved = simd::shift_left(word, 4 - at);
   return simd::bit_and(moved, simd::set1(width == 1 ? 0x10101010 : 0x30303030));
 }
 
@@ -113,32 +109,34 @@ ASHLAR_INLINE void walk_block(const std::uint8_t* super, const std::uint8_t* blo
       }
     }
   } else {
-    Vi high[vectors][high_words > 0 ? high_words : 1];
-    ASHLAR_UNROLL
-    for (int i = 0; i < vectors; ++i) {
-      ASHLAR_UNROLL
-      for (int p = 0; p < high_words; ++p)
-        high[i][p] = load_words(line(i, format.scale_bytes + 64 * p));
-    }
-    ASHLAR_UNROLL
-    for (int q = 0; q < 8; ++q) {  // four k each
-      if (Type == DType::q6_k && q == 4) load_scales(1);
+    for (int g = 0; g < 4; ++g) {  // a line of codes: eight k, two to a byte
+      if (Type == DType::q6_k && g == 2) load_scales(1);
+      Vi line_of_codes[vectors], high[vectors];
       ASHLAR_UNROLL
       for (int i = 0; i < vectors; ++i) {
-        const Vi word = load_words(line(i, format.codes() + 64 * (q / 2)));
-        const Vi low =
-            simd::bit_and(q % 2 ? simd::shift_right(word, 4) : word, simd::set1(0x0f0f0f0f));
-        if constexpr (high_words == 0)
-          code[i] = low;
-        else
-          code[i] = simd::bit_or(low, high_bits(high[i], high_words, q));
+        line_of_codes[i] = load_words(line(i, format.codes() + 64 * g));
+        if constexpr (high_words > 0) {
+          const int bit = 2 * g * high_words;  // of the bytes that hold the upper bits
+          high[i] = load_words(line(i, format.scale_bytes + bit / 8 * 64));
+          high[i] = simd::shift_right(high[i], bit % 8);
+        }
       }
       ASHLAR_UNROLL
-      for (int j = 0; j < 4; ++j) {
+      for (int half = 0; half < 2; ++half) {
         ASHLAR_UNROLL
-        for (int i = 0; i < vectors; ++i)
-          w[i] = simd::fma(byte(code[i], j), affine[i].scale, affine[i].offset);
-        f(k + 4 * q + j, w);
+        for (int i = 0; i < vectors; ++i) {
+          const Vi word = line_of_codes[i];
+          code[i] = simd::bit_and(half ? simd::shift_right(word, 4) : word, simd::set1(0x0f0f0f0f));
+          if constexpr (high_words > 0)
+            code[i] = simd::bit_or(code[i], high_bits(high[i], high_words, half * high_words));
+        }
+        ASHLAR_UNROLL
+        for (int j = 0; j < 4; ++j) {
+          ASHLAR_UNROLL
+          for (int i = 0; i < vectors; ++i)
+            w[i] = simd::fma(byte(code[i], j), affine[i].scale, affine[i].offset);
+          f(k + 8 * g + 4 * half + j, w);
+        }
       }
     }
   }
