@@ -23,29 +23,41 @@ struct Executor {
   int workers = 1;
 };
 
-/// Calls f(task, worker) for every task in [0, tasks); workers take tasks in ascending order as
-/// they become free. Nothing may depend on which worker runs a task: results never depend on
-/// threads.
-template <class F>
-void parallel_for(const Executor& executor, index_t tasks, const F& f) {
+namespace detail {
+/// parallel_for on a function of any type, f(&function, task, worker), so that it is compiled once.
+inline void run_tasks(const Executor& executor, index_t tasks, const void* function,
+                      void (*f)(const void* function, index_t task, int worker)) {
   const auto workers = static_cast<int>(min_index(executor.workers, tasks));
   if (workers <= 1) {
-    for (index_t i = 0; i < tasks; ++i) f(i, 0);
+    for (index_t i = 0; i < tasks; ++i) f(function, i, 0);
     return;
   }
   struct Shared {
-    const F* f;
+    const void* function;
+    void (*f)(const void*, index_t, int);
     index_t tasks;
     std::atomic<index_t> next{0};
-  } shared{std::addressof(f), tasks};
+  } shared{function, f, tasks};
   executor.run(
       executor.self, workers,
       [](void* argument, int worker) {
         auto& s = *static_cast<Shared*>(argument);
         for (index_t i; (i = s.next.fetch_add(1, std::memory_order_relaxed)) < s.tasks;)
-          (*s.f)(i, worker);
+          s.f(s.function, i, worker);
       },
       &shared);
+}
+}  // namespace detail
+
+/// Calls f(task, worker) for every task in [0, tasks); workers take tasks in ascending order as
+/// they become free. Nothing may depend on which worker runs a task: results never depend on
+/// threads.
+template <class F>
+void parallel_for(const Executor& executor, index_t tasks, const F& f) {
+  detail::run_tasks(executor, tasks, std::addressof(f),
+                    [](const void* function, index_t task, int worker) {
+                      (*static_cast<const F*>(function))(task, worker);
+                    });
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI
