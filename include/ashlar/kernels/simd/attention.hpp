@@ -15,15 +15,16 @@ template <>
 struct AttentionKernel<backend::SimdCpu> : AttentionKernel<backend::ScalarCpu> {
   using AttentionKernel<backend::ScalarCpu>::run;
 
-  template <class Source, class Options>
-  requires simd::is_key_source<Source>
+  template <simd::HasKeySource Source, class Options>
   static void run(HostContext& ctx, TensorView<const float, 4> q, const Source& kv,
                   const Options& options, TensorView<float, 4> out) {
     // The same bits; a panel of so few queries would leave its lanes empty.
     constexpr index_t few_rows = 4;
     if (q.extent(1) <= few_rows)
       return AttentionDecodeKernel<backend::SimdCpu>::run(ctx, q, kv, options, out);
-    const Prefill<Source, Options> prefill{q, kv, options, out, index_t{ctx.workers()}};
+    const auto source = simd::key_source(kv);
+    const Prefill<decltype(source), Options> prefill{q, source, options, out,
+                                                     index_t{ctx.workers()}};
     const index_t blocks = ceil_div(q.extent(1), prefill.block_rows());
     Scratch::Frame frame(ctx.scratch());
     const index_t size = prefill.scratch_size();

@@ -14,14 +14,15 @@ template <>
 struct AttentionDecodeKernel<backend::SimdCpu> : AttentionDecodeKernel<backend::ScalarCpu> {
   using AttentionDecodeKernel<backend::ScalarCpu>::run;
 
-  template <class Source, class Options>
-  requires simd::is_key_source<Source>
+  template <simd::HasKeySource Source, class Options>
   static void run(HostContext& ctx, TensorView<const float, 4> q, const Source& kv,
                   const Options& options, TensorView<float, 4> out) {
+    const auto source = simd::key_source(kv);
     constexpr index_t most_rows = 16;  // bounds the memory of the spans
     for (index_t t = 0; t < q.extent(1); t += most_rows)
-      Decode<Source, Options>{q, kv, options, out, t, min_index(t + most_rows, q.extent(1))}.run(
-          ctx);
+      Decode<decltype(source), Options>{q,   source, options,
+                                        out, t,      min_index(t + most_rows, q.extent(1))}
+          .run(ctx);
   }
 
  private:

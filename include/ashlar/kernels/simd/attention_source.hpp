@@ -5,29 +5,50 @@
 
 namespace ashlar::inline ASHLAR_ABI::simd {
 
-/// The sources that the SIMD kernels read.
+/// Keys and values as the kernels take them: a cache of E, or rows of floats. One type for both,
+/// so that a kernel is compiled once.
+template <class E>
+struct KeySource {
+  KvTiles<E> tiles;
+  const KvRows<float>* rows = nullptr;
+
+  index_t heads() const { return tiles.heads(); }
+  index_t key_width() const { return tiles.key_width(); }
+  index_t value_width() const { return tiles.value_width(); }
+  index_t length(index_t b) const { return rows ? rows->length(b) : tiles.length(b); }
+  /// Floats of a tile of 64 keys in strips.
+  index_t tile_size() const {
+    return key_tile * (key_width() + round_up(value_width(), strip_width));
+  }
+};
+inline KeySource<float> key_source(const KvRows<float>& rows) {
+  KeySource<float> source;
+  source.rows = &rows;
+  source.tiles.kv_heads = rows.heads();
+  source.tiles.k_width = rows.key_width();
+  source.tiles.v_width = rows.value_width();
+  return source;
+}
+template <class E>
+requires std::same_as<E, float> || std::same_as<E, half> || std::same_as<E, bfloat16> KeySource<E>
+key_source(const KvTiles<E>& tiles) {
+  return {tiles};
+}
+
+/// Whether the SIMD kernels read a source.
 template <class Source>
-inline constexpr bool is_key_source = false;
-template <>
-inline constexpr bool is_key_source<KvRows<float>> = true;
-template <>
-inline constexpr bool is_key_source<KvTiles<float>> = true;
-template <>
-inline constexpr bool is_key_source<KvTiles<half>> = true;
-template <>
-inline constexpr bool is_key_source<KvTiles<bfloat16>> = true;
+concept HasKeySource = requires(const Source& kv) {
+  key_source(kv);
+};
 
 struct KeyTile {
   Operand k, v;
 };
 
 /// Floats of scratch that key_tile_of needs.
-template <class Source>
-index_t key_tile_scratch(const Source& kv) {
-  if constexpr (std::is_same_v<Source, KvTiles<float>>)
-    return 0;
-  else
-    return key_tile * (kv.key_width() + round_up(kv.value_width(), strip_width));
+template <class E>
+index_t key_tile_scratch(const KeySource<E>& kv) {
+  return std::is_same_v<E, float> && kv.rows == nullptr ? 0 : kv.tile_size();
 }
 
 /// Row r of a strip, vector c of it, as f32; Odd is the parity of r, as bfloat16 rows come in
@@ -83,20 +104,22 @@ inline KeyTile key_tile_of(const KvRows<float>& kv, index_t b, index_t head, ind
       gather(tile_rows(kv.v, b, head, tile), count, kv.value_width(), scratch + key_tile * H));
 }
 template <class E>
-KeyTile key_tile_of(const KvTiles<E>& kv, index_t b, index_t head, index_t tile, index_t count,
-                    float* scratch) {
+KeyTile key_tile_of(const KeySource<E>& source, index_t b, index_t head, index_t tile,
+                    index_t count, float* scratch) {
+  const KvTiles<E>& kv = source.tiles;
   const index_t H = kv.key_width(), strips = ceil_div(kv.value_width(), strip_width);
-  const E *k = kv.k_tile(b, head, tile), *v = kv.v_tile(b, head, tile);
   const auto operands = [&](const float* keys, const float* values) {
     return KeyTile{{keys, 1, strip_width, H * strip_width},
                    {values, 1, strip_width, key_tile * strip_width}};
   };
   if constexpr (std::is_same_v<E, float>) {
-    return operands(k, v);
+    if (source.rows) return key_tile_of(*source.rows, b, head, tile, count, scratch);
+    return operands(kv.k_tile(b, head, tile), kv.v_tile(b, head, tile));
   } else {
     float* values = scratch + H * key_tile;
-    widen(k, ceil_div(count, strip_width), KvTiles<E>::k_rows(H), H, scratch);
-    widen(v, strips, key_tile, key_tile, values);
+    widen(kv.k_tile(b, head, tile), ceil_div(count, strip_width), KvTiles<E>::k_rows(H), H,
+          scratch);
+    widen(kv.v_tile(b, head, tile), strips, key_tile, key_tile, values);
     return operands(scratch, values);
   }
 }

@@ -95,22 +95,8 @@ struct StripTile {
   index_t k_rows;
 };
 
-/// Floats of scratch that strip_tile_of needs.
-template <class E>
-index_t strip_scratch(const KvTiles<E>&) {
-  return 0;
-}
-inline index_t strip_scratch(const KvRows<float>& kv) {
-  return key_tile * (kv.key_width() + round_up(kv.value_width(), strip_width));
-}
-
-template <class E>
-StripTile<E> strip_tile_of(const KvTiles<E>& kv, index_t b, index_t head, index_t tile,
-                           index_t /*count*/, float* /*scratch*/) {
-  return {kv.k_tile(b, head, tile), kv.v_tile(b, head, tile), KvTiles<E>::k_rows(kv.key_width())};
-}
-/// Packs the tile into scratch.
-inline StripTile<float> strip_tile_of(const KvRows<float>& kv, index_t b, index_t head,
+/// Packs a tile of rows into scratch.
+inline StripTile<float> packed_strips(const KvRows<float>& kv, index_t b, index_t head,
                                       index_t tile, index_t count, float* scratch) {
   using Tiles = KvTiles<float>;
   const index_t H = kv.key_width(), Hv = kv.value_width(), padded = round_up(Hv, strip_width);
@@ -122,6 +108,20 @@ inline StripTile<float> strip_tile_of(const KvRows<float>& kv, index_t b, index_
     for (index_t d = 0; d < padded; ++d)
       v[Tiles::offset(key_tile, j, d)] = d < Hv ? rows.v(d, j) : 0.f;
   return {k, v, H};
+}
+
+/// Floats of scratch that strip_tile_of needs.
+template <class E>
+index_t strip_scratch(const KeySource<E>& kv) {
+  return kv.rows ? kv.tile_size() : 0;
+}
+template <class E>
+StripTile<E> strip_tile_of(const KeySource<E>& kv, index_t b, index_t head, index_t tile,
+                           index_t count, float* scratch) {
+  if constexpr (std::is_same_v<E, float>)
+    if (kv.rows) return packed_strips(*kv.rows, b, head, tile, count, scratch);
+  return {kv.tiles.k_tile(b, head, tile), kv.tiles.v_tile(b, head, tile),
+          KvTiles<E>::k_rows(kv.key_width())};
 }
 
 /// Whether `keys` rows of V hold neither NaN nor Inf.
