@@ -58,7 +58,10 @@ struct BertFamily {
         .head("heads.classifier", classifier(checkpoint))
         .ignore("cls.predictions.decoder.weight")
         .ignore("cls.predictions.decoder.bias");
-    return map += heads.map();
+    map += heads.map();
+    if (checkpoint.tensors().find(prefix(checkpoint) + "embeddings.LayerNorm.gamma"))
+      use_older_names(map);
+    return map;
   }
 
   /// What RoBERTa's config says in the same words.
@@ -104,6 +107,15 @@ struct BertFamily {
   }
 
  private:
+  /// The first checkpoints call a norm's weights gamma and beta.
+  static void use_older_names(NameMap& map) {
+    for (NameRule& rule : map.model)
+      for (const auto& [ending, older] : {std::pair{"LayerNorm.weight", "LayerNorm.gamma"},
+                                          std::pair{"LayerNorm.bias", "LayerNorm.beta"}})
+        if (rule.stored.ends_with(ending))
+          rule.stored.replace(rule.stored.size() - std::string_view(ending).size(),
+                              std::string::npos, older);
+  }
   static std::string prefix(const Checkpoint& checkpoint) {
     return checkpoint.tensors().find("embeddings.word_embeddings.weight") ? "" : "bert.";
   }

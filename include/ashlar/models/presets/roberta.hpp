@@ -6,7 +6,7 @@
 namespace ashlar::inline ASHLAR_ABI {
 
 /// Source: Liu et al. 2019. A true token has position pad + 1 + the number of true tokens before
-/// it, a padded one pad. XLM-RoBERTa and CamemBERT have the same configuration under other names.
+/// it, a padded one pad.
 struct RobertaFamily {
   using Spec = BertSpec;
   using Lm = Encoder<Spec>;
@@ -42,6 +42,11 @@ struct RobertaFamily {
   static std::string prefix(const Checkpoint& checkpoint) {
     return checkpoint.tensors().find("embeddings.word_embeddings.weight") ? "" : "roberta.";
   }
+};
+
+/// Source: Conneau et al. 2019. Another vocabulary, the same model.
+struct XlmRobertaFamily : RobertaFamily {
+  static constexpr std::string_view name = "xlm-roberta";
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI
