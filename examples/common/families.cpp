@@ -3,8 +3,13 @@
 namespace ashlar::examples {
 namespace {
 
-const FamilyGroup* const groups[] = {&llama_families, &gpt_families,    &falcon_families,
-                                     &gemma_families, &gemma4_families, &olmo_families};
+#if defined(ASHLAR_EXAMPLES_LLAMA_ONLY)
+const FamilyGroup* const groups[] = {&llama_families};
+#else
+const FamilyGroup* const groups[] = {&llama_families,  &gpt_families,      &falcon_families,
+                                     &gemma_families,  &gemma4_families,   &olmo_families,
+                                     &cohere_families, &chameleon_families};
+#endif
 
 }  // namespace
 

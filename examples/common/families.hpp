@@ -29,7 +29,7 @@ struct FamilyGroup {
   void (*describe)(std::vector<FamilyKind>& kinds);
 };
 extern const FamilyGroup llama_families, gpt_families, falcon_families, gemma_families,
-    gemma4_families, olmo_families;
+    gemma4_families, olmo_families, cohere_families, chameleon_families;
 
 /// Whether there is a family of this name.
 bool is_known_family(std::string_view name);

@@ -38,6 +38,19 @@ struct BasicLayerNorm {
 struct LayerNorm : BasicLayerNorm<gain::BeforeRounding> {};
 /// Weights are stored less 1: Nemotron.
 struct LayerNorm1p : BasicLayerNorm<gain::PlusOne> {};
-static_assert(NormPolicy<LayerNorm> && NormPolicy<LayerNorm1p>);
+/// No weights: OLMo 1.
+struct WeightlessLayerNorm {
+  struct Config {
+    float eps = 1e-5f;
+  };
+  struct Weights {};
+  static void visit(Weights&, const Config&, index_t, auto&&) {}
+  template <Backend B, Element T>
+  static void apply(Context<B>& ctx, const Config& c, const Weights&, MatrixView<const T> x,
+                    MatrixView<T> y) {
+    layer_norm(ctx, x, {}, {}, y, c.eps);
+  }
+};
+static_assert(NormPolicy<LayerNorm> && NormPolicy<LayerNorm1p> && NormPolicy<WeightlessLayerNorm>);
 
 }  // namespace ashlar::inline ASHLAR_ABI
