@@ -171,7 +171,7 @@ Tensor interleaved(const Tensor& half_split, index_t head_dim) {
 }
 
 /// A Llama in the names, keys and order of rows of a GGUF file.
-struct GgufModel {
+struct GgufModel : GgufParts {
   explicit GgufModel(const Model& m) {
     const auto integer = [&](const char* key) { return std::stoll(m.config.at(key)); };
     const auto json = ashlar::Json::parse(m.config.at("rope_parameters"), "rope");
@@ -213,24 +213,6 @@ struct GgufModel {
           rotated ? interleaved(tensor, head_dim) : tensor;
     }
   }
-  void write(const std::string& path) const {
-    build::Gguf file;
-    for (const auto& [key, text] : strings) file.entry(key, 8, build::gguf_string(text));
-    for (const auto& [key, n] : integers) file.entry(key, 11, build::raw(n));
-    for (const auto& [key, x] : numbers) file.entry(key, 12, build::raw(x));
-    for (const auto& [name, t] : tensors) {
-      file.data.resize((file.data.size() + 31) / 32 * 32);
-      std::string header = build::gguf_string(name);
-      header += build::raw(static_cast<std::uint32_t>(t.shape.size()));
-      for (auto extent = t.shape.rbegin(); extent != t.shape.rend(); ++extent)
-        header += build::raw(static_cast<std::uint64_t>(*extent));
-      file.tensors += header + build::raw(std::uint32_t{0}) +
-                      build::raw(static_cast<std::uint64_t>(file.data.size()));
-      ++file.tensor_count;
-      for (const float x : t.values) file.data += build::raw(x);
-    }
-    write_file(path, file.file());
-  }
   Floats logits() const {
     const TemporaryFolder folder;
     write(folder / "model.gguf");
@@ -239,11 +221,6 @@ struct GgufModel {
   std::string error() const {
     return build::error_of([&] { logits(); });
   }
-
-  std::map<std::string, std::string> strings;
-  std::map<std::string, std::int64_t> integers;
-  std::map<std::string, double> numbers;
-  Tensors tensors;
 };
 
 TEST(LoadGguf, IsTheModelOfTheFolder) {

@@ -123,4 +123,31 @@ struct Model {
   }
 };
 
+/// A GGUF file's keys and tensors in memory.
+struct GgufParts {
+  std::map<std::string, std::string> strings;
+  std::map<std::string, std::int64_t> integers;
+  std::map<std::string, double> numbers;
+  Tensors tensors;
+
+  void write(const std::string& path) const {
+    build::Gguf file;
+    for (const auto& [key, text] : strings) file.entry(key, 8, build::gguf_string(text));
+    for (const auto& [key, n] : integers) file.entry(key, 11, build::raw(n));
+    for (const auto& [key, x] : numbers) file.entry(key, 12, build::raw(x));
+    for (const auto& [name, t] : tensors) {
+      file.data.resize((file.data.size() + 31) / 32 * 32);
+      std::string header = build::gguf_string(name);
+      header += build::raw(static_cast<std::uint32_t>(t.shape.size()));
+      for (auto extent = t.shape.rbegin(); extent != t.shape.rend(); ++extent)
+        header += build::raw(static_cast<std::uint64_t>(*extent));
+      file.tensors += header + build::raw(std::uint32_t{0}) +
+                      build::raw(static_cast<std::uint64_t>(file.data.size()));
+      ++file.tensor_count;
+      for (const float x : t.values) file.data += build::raw(x);
+    }
+    write_file(path, file.file());
+  }
+};
+
 }  // namespace models_test

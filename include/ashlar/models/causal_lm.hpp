@@ -25,6 +25,9 @@ struct NoObserver {
 ///
 ///   x = embedding_norm(embedding_scale * E[token] + position);  x = layer(x) for each layer
 ///   logits = cap tanh((logit_scale * final_norm(x) Head^T + bias) / cap)
+///
+/// With an embedding_width of its own the table is narrower: E[token] In^T, and final_norm(x) Out^T
+/// is what meets the head. Source: OPT-350M (Zhang et al. 2022).
 template <BlockSpec Spec>
 struct CausalLm {
   using Block = DecoderBlock<Spec>;
@@ -35,9 +38,10 @@ struct CausalLm {
 
   struct Config {
     index_t vocabulary = 0, d_model = 0;
-    index_t context_length = 0;  // positions that the model was made for; 0: no limit
-    index_t registers = 0;       // learned tokens without position in front of every sequence
-    bool tied_head = false;      // the head is the embedding table
+    index_t context_length = 0;   // positions that the model was made for; 0: no limit
+    index_t registers = 0;        // learned tokens without position in front of every sequence
+    index_t embedding_width = 0;  // of the table and the head; 0: d_model
+    bool tied_head = false;       // the head is the embedding table
     bool head_bias = false;
     float embedding_scale = 1.f;
     float logit_scale = 1.f;
@@ -52,6 +56,7 @@ struct CausalLm {
   };
   struct Weights {
     WeightMatrix embedding, head;
+    WeightMatrix project_in, project_out;  // from and to an embedding_width of its own
     VectorView<const float> head_bias;
     WeightMatrix registers;
     typename InputPosition::Weights position;
@@ -111,7 +116,9 @@ struct CausalLm {
 
   /// Names every weight: f(name, view, extents).
   static void visit(Weights& w, const Config& c, auto&& f) {
-    f("embedding", w.embedding, {c.vocabulary, c.d_model});
+    const index_t table_width = c.embedding_width ? c.embedding_width : c.d_model;
+    f("embedding", w.embedding, {c.vocabulary, table_width});
+    if (c.embedding_width) f("project_in", w.project_in, {c.d_model, table_width});
     InputPosition::visit(w.position, c.position, c.d_model, prefixed("position.", f));
     EmbeddingNorm::visit(w.embedding_norm, c.embedding_norm, c.d_model,
                          prefixed("embedding_norm.", f));
@@ -121,7 +128,8 @@ struct CausalLm {
     for (std::size_t i = 0; i < c.layers.size(); ++i)
       Block::visit(w.layers[i], c.layers[i], prefixed("layers." + std::to_string(i) + ".", f));
     FinalNorm::visit(w.final_norm, c.final_norm, c.d_model, prefixed("final_norm.", f));
-    if (!c.tied_head) f("head", w.head, {c.vocabulary, c.d_model});
+    if (c.embedding_width) f("project_out", w.project_out, {table_width, c.d_model});
+    if (!c.tied_head) f("head", w.head, {c.vocabulary, table_width});
     if (c.head_bias) f("head_bias", w.head_bias, {c.vocabulary});
   }
 
@@ -186,7 +194,14 @@ struct CausalLm {
   template <Backend B, Element T>
   static void head(Context<B>& ctx, const Config& c, const Weights& w, MatrixView<const T> hidden,
                    std::type_identity_t<MatrixView<T>> logits) {
-    linear(ctx, hidden, c.tied_head ? w.embedding : w.head, w.head_bias, logits);
+    Scratch::Frame frame(ctx.scratch());
+    MatrixView<const T> x = hidden;
+    if (c.embedding_width) {
+      const auto narrow = frame.tensor<T, 2>({hidden.extent(0), c.embedding_width});
+      linear(ctx, hidden, w.project_out, {}, narrow);
+      x = narrow;
+    }
+    linear(ctx, x, c.tied_head ? w.embedding : w.head, w.head_bias, logits);
     if (c.logit_scale != 1.f) map(ctx, fn::Scale{c.logit_scale}, logits);
     if (c.logit_cap != 0.f) map(ctx, fn::SoftCap{c.logit_cap}, logits);
     for (const index_t id : c.never_predicted)
@@ -226,7 +241,15 @@ struct CausalLm {
                   x.slice(0, b * rows, b * rows + registers));
       }
       const auto embedded = x.slice(0, b * rows + registers, (b + 1) * rows);
-      embedding(ctx, VectorView<const std::int32_t>(tokens.at(b)), w.embedding, embedded);
+      const VectorView<const std::int32_t> row = tokens.at(b);
+      if (c.embedding_width) {
+        Scratch::Frame narrow_frame(ctx.scratch());
+        const auto narrow = narrow_frame.tensor<T, 2>({row.extent(0), c.embedding_width});
+        embedding(ctx, row, w.embedding, narrow);
+        linear(ctx, MatrixView<const T>(narrow), w.project_in, {}, embedded);
+      } else {
+        embedding(ctx, row, w.embedding, embedded);
+      }
       if (c.embedding_scale != 1.f) map(ctx, fn::Scale{c.embedding_scale}, embedded);
       InputPosition::apply(ctx, c.position, w.position, inputs, embedded);
       if constexpr (!std::is_same_v<EmbeddingNorm, NoNorm>)

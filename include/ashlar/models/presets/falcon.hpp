@@ -64,8 +64,12 @@ struct FalconKind {
     layer.ffn.bias = bias;
     layer.ffn.activation = read_activation(j, "activation", "gelu");
     if constexpr (HasAlibi) {  // the scale comes after the bias
-      layer.mixer.score = {alibi_slopes(d.n_heads),
-                           static_cast<float>(1 / std::sqrt(static_cast<double>(d.head_dim)))};
+      auto& [slopes, scale] = layer.mixer.score;
+      slopes = alibi_slopes(d.n_heads);
+      // Hugging Face's plain attention adds the bias a second time, with its mask. Doubling a slope
+      // changes no rounding.
+      for (float& slope : slopes) slope *= 2;
+      scale = static_cast<float>(1 / std::sqrt(static_cast<double>(d.head_dim)));
       layer.mixer.scale = 1.f;
     } else {
       layer.mixer.position.rule = read_rope_rule(j, d.head_dim);

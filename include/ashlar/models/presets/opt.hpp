@@ -34,15 +34,14 @@ struct OptKind {
     if constexpr (NormBefore) expect_switch(j, "_remove_final_layer_norm", false);
     expect_switch(j, "layer_norm_elementwise_affine", true);
     typename Lm::Block::Config layer{.dims = read_dims(j, keys)};
-    const index_t width = layer.dims.d_model;
-    if (const index_t w = j.size("word_embed_proj_dim", width); w != width)
-      j.refuse("word_embed_proj_dim", std::to_string(w), "hidden_size " + std::to_string(width));
     const bool bias = j.boolean("enable_bias", true);
     layer.mixer.bias = {bias, bias, bias, bias};
     layer.ffn.bias = bias;
     layer.ffn.activation = read_activation(j, "activation_function", "relu");
     typename Lm::Config c;
     fill_model(c, j, layer, true, keys);
+    const index_t width = j.size("word_embed_proj_dim", c.d_model);
+    if (width != c.d_model) c.embedding_width = width;
     c.position.offset = 2;
     c.position.positions = c.context_length + c.position.offset;
     return c;
@@ -51,6 +50,8 @@ struct OptKind {
     NameMap map = NamePairs("model.decoder.")
                       .one("embedding", "embed_tokens.weight")
                       .one("position.table", "embed_positions.weight")
+                      .one("project_in", "project_in.weight")
+                      .one("project_out", "project_out.weight")
                       .norm("final_norm", "final_layer_norm")
                       .ignore("lm_head.weight")
                       .map();
