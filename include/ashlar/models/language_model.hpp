@@ -112,9 +112,13 @@ struct Families {
   static void for_each(F&& f) {
     (visit<Members>(f), ...);
   }
+  /// Whether a family has this name, in folders or in GGUF files.
   static bool contains(std::string_view name) {
     bool found = false;
-    for_each([&]<class Family>() { found = found || name == Family::name; });
+    for_each([&]<class Family>() {
+      found = found || name == Family::name;
+      if constexpr (requires { Family::gguf_name; }) found = found || name == Family::gguf_name;
+    });
     return found;
   }
   /// Whether a checkpoint is of one of them.

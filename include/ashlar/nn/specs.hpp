@@ -10,6 +10,7 @@
 #include <ashlar/nn/position/rope.hpp>
 #include <ashlar/nn/residual/layer_scale.hpp>
 #include <ashlar/nn/residual/plain.hpp>
+#include <ashlar/nn/wiring/parallel.hpp>
 #include <ashlar/nn/wiring/serial.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -35,6 +36,13 @@ struct Gpt2Spec {
   using InputPosition = LearnedPosition;
 };
 
+/// PaLM (Chowdhery et al. 2022): both sublayers side by side after one LayerNorm (to be configured
+/// without bias), rotary positions, one key head for all queries (n_kv_heads 1), SwiGLU.
+struct PalmSpec : LlamaSpec {
+  using Norm = LayerNorm;
+  using Wiring = ParallelOneNorm;
+};
+
 /// The 2017 block with all nine swaps at once: pre-norm, RMSNorm, QK-norm, RoPE, grouped-query
 /// attention, tiled attention, SwiGLU, LayerScale, and registers (a number of the model's config).
 struct NineSwapsSpec : LlamaSpec {
@@ -42,6 +50,7 @@ struct NineSwapsSpec : LlamaSpec {
   using Residual = LayerScale;
 };
 
-static_assert(BlockSpec<LlamaSpec> && BlockSpec<Gpt2Spec> && BlockSpec<NineSwapsSpec>);
+static_assert(BlockSpec<LlamaSpec> && BlockSpec<Gpt2Spec> && BlockSpec<PalmSpec> &&
+              BlockSpec<NineSwapsSpec>);
 
 }  // namespace ashlar::inline ASHLAR_ABI
