@@ -159,7 +159,7 @@ TEST(GptFamilies, WhatIsNotSupportedNamesKeyAndValue) {
       {"gpt_neox", {{"num_attention_heads", "5"}}, "hidden_size is 36, expected a multiple of num"},
       {"gpt_neox", {{"rope_parameters", ""}, {"rotary_pct", "1.5"}}, "rotary_pct is 1.5, expected"},
       {"gpt_neox", {{"layer_norm_eps", "0"}}, "layer_norm_eps is 0, expected"},
-      {"opt", {{"layer_norm_elementwise_affine", "false"}}, "elementwise_affine is \"false\""},
+      {"opt_350m", {{"layer_norm_elementwise_affine", "false"}}, "elementwise_affine is \"false\""},
       {"opt", {{"_remove_final_layer_norm", "true"}}, "_remove_final_layer_norm is \"true\""},
       {"bloom",
        {{"slow_but_exact", "true"}, {"pretraining_tp", "2"}},
@@ -209,7 +209,7 @@ TEST(GptFamilies, AbsentKeysMeanTheDefaultsOfTheirClass) {
   EXPECT_EQ(gptj.layers[0].dims.d_ff, 1200);
   EXPECT_EQ(gptj.context_length, 2048);
 
-  const auto opt = config_of<OptKind<true>>(
+  const auto opt = config_of<OptKind<Gpt2FileSpec>>(
       "opt", {{"enable_bias", ""}, {"activation_function", ""}, {"tie_word_embeddings", ""}});
   EXPECT_TRUE(opt.layers[0].mixer.bias.k && opt.layers[0].ffn.bias && opt.tied_head);
   EXPECT_EQ(opt.layers[0].ffn.activation, ActivationKind::relu);
@@ -235,6 +235,24 @@ TEST(GptFamilies, AbsentKeysMeanTheDefaultsOfTheirClass) {
   const auto phi = config_of<PhiFamily>("phi", {{"rope_parameters", ""}, {"layer_norm_eps", ""}});
   EXPECT_EQ(phi.layers[0].mixer.position.rule.width, 6);
   EXPECT_EQ(phi.layers[0].norm.eps, 1e-5f);
+}
+
+TEST(GptFamilies, AlibiWantsASlopeForEveryHead) {
+  using Lm = CausalLm<BloomSpec>;
+  auto c = config_of<BloomKind<false>>("bloom_12_heads", {});
+  const auto visit = [&] {
+    Lm::Weights w;
+    Lm::visit(w, c, detail::AnyVisitor{});
+  };
+  EXPECT_EQ(build::error_of(visit), "");
+  c.layers[1].mixer.score.slopes.pop_back();
+  EXPECT_TRUE(build::says(build::error_of(visit), "11 slopes, expected 12"));
+  FalconAlibi::Weights none;
+  EXPECT_TRUE(build::says(
+      build::error_of([&] {
+        FalconAlibi::visit(none, {{1.f, 2.f}, 1.f}, {.n_heads = 3}, detail::AnyVisitor{});
+      }),
+      "2 slopes, expected 3"));
 }
 
 TEST(GptFamilies, Gpt2FromGguf) {

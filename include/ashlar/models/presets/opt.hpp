@@ -12,15 +12,24 @@ struct PostNormOptSpec : Gpt2FileSpec {
   using FinalNorm = NoNorm;
 };
 
-/// Source: Zhang et al. 2022. Two kinds of one name.
-template <bool NormBefore>
+/// Norms without weights: Galactica (Taylor et al. 2022).
+struct WeightlessOptSpec : Gpt2FileSpec {
+  using Norm = WeightlessLayerNorm;
+};
+
+/// Source: Zhang et al. 2022. Three kinds of one name.
+template <class Spec_>
 struct OptKind {
-  using Spec = std::conditional_t<NormBefore, Gpt2FileSpec, PostNormOptSpec>;
+  using Spec = Spec_;
+  static constexpr bool norm_before = !std::is_same_v<Spec, PostNormOptSpec>,
+                        weightless = std::is_same_v<Spec, WeightlessOptSpec>;
   using Lm = CausalLm<Spec>;
   static constexpr std::string_view name = "opt";
 
   static bool accepts(const Checkpoint& checkpoint) {
-    return checkpoint.json().boolean("do_layer_norm_before", true) == NormBefore;
+    const ConfigReader& j = checkpoint.json();
+    if (!j.boolean("do_layer_norm_before", true)) return !norm_before;
+    return norm_before && j.boolean("layer_norm_elementwise_affine", true) != weightless;
   }
   static typename Lm::Config config(const Checkpoint& checkpoint) {
     const ConfigReader& j = checkpoint.json();
@@ -31,8 +40,10 @@ struct OptKind {
                                    .layers = 12,
                                    .positions = 2048,
                                    .vocabulary = 50272}};
-    if constexpr (NormBefore) expect_switch(j, "_remove_final_layer_norm", false);
-    expect_switch(j, "layer_norm_elementwise_affine", true);
+    if (norm_before)
+      expect_switch(j, "_remove_final_layer_norm", false);
+    else
+      expect_switch(j, "layer_norm_elementwise_affine", true);
     typename Lm::Block::Config layer{.dims = read_dims(j, keys)};
     const bool bias = j.boolean("enable_bias", true);
     layer.mixer.bias = {bias, bias, bias, bias};
@@ -56,7 +67,7 @@ struct OptKind {
                       .ignore("lm_head.weight")
                       .map();
     map.model.push_back({"head", "lm_head.weight"});
-    const std::string norm = NormBefore ? "_norm" : "_stream_norm";
+    const std::string norm = norm_before ? "_norm" : "_stream_norm";
     map += NamePairs("model.decoder.layers.{}.")
                .norm("mixer" + norm, "self_attn_layer_norm")
                .linear("mixer.q", "self_attn.q_proj")
@@ -71,6 +82,7 @@ struct OptKind {
     return map;
   }
 };
-using OptFamily = Families<OptKind<true>, OptKind<false>>;
+using OptFamily =
+    Families<OptKind<Gpt2FileSpec>, OptKind<WeightlessOptSpec>, OptKind<PostNormOptSpec>>;
 
 }  // namespace ashlar::inline ASHLAR_ABI
