@@ -67,7 +67,8 @@ class SequenceRun {
 
   /// The encoder's states, which the decoder's layers remember.
   Floats encode(Streams& streams) {
-    const auto &c = model_.config.encoder, &w = model_.weights.encoder;
+    const auto& c = model_.config.encoder;
+    const auto& w = model_.weights.encoder;
     Floats memory = zeros(batch_.rows(), c.d_model);
     const auto out = matrix(memory, batch_.rows());
     if constexpr (requires { c.vocabulary; }) {

@@ -85,17 +85,21 @@ struct VisionEncoder {
     PatchEmbedding::apply(ctx, c.patches, w.patches, image, patches);
     all_rows(ctx, w.position, positions);
     if (c.registers) all_rows(ctx, w.registers, registers);
+    using A = accumulator_t<T>;
+    const auto sum = [](auto u, auto v) {
+      return static_cast<T>(static_cast<A>(u) + static_cast<A>(v));
+    };
+    const index_t after = c.first_patch(), position = w.position.rows() - P;  // of patch 0
     for (index_t b = 0; b < image.extent(0); ++b) {
-      const index_t first = b * N;
+      const auto rows = x.slice(0, b * N, (b + 1) * N);
       for (index_t i = 0; i < D; ++i) {
-        if (c.class_token) x(first, i) = static_cast<T>(w.class_token(i)) + positions(0, i);
+        if (c.class_token) rows(0, i) = sum(w.class_token(i), positions(0, i));
         for (index_t r = 0; r < c.registers; ++r)
-          x(first + c.first_patch() - c.registers + r, i) = registers(r, i);
+          rows(after - c.registers + r, i) = registers(r, i);
       }
       for (index_t p = 0; p < P; ++p)
         for (index_t i = 0; i < D; ++i)
-          x(first + c.first_patch() + p, i) =
-              patches(b * P + p, i) + positions(w.position.rows() - P + p, i);
+          rows(after + p, i) = sum(patches(b * P + p, i), positions(position + p, i));
     }
   }
   template <Backend B, Element T>

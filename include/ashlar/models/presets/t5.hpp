@@ -143,11 +143,11 @@ struct T5Kind {
   static ActivationKind activation(const ConfigReader& j) {
     constexpr std::string_view key = "feed_forward_proj";
     if constexpr (!Gated) return read_activation(j, key, "relu");
-    const std::string name = projection(j);
-    if (name == "gated-gelu") return ActivationKind::gelu_tanh;
-    if (name == "gated-silu") return ActivationKind::silu;
-    if (name == "gated-relu") return ActivationKind::relu;
-    j.refuse(key, name, "gated-gelu, gated-silu, gated-relu");
+    const std::string got = projection(j);
+    if (got == "gated-gelu") return ActivationKind::gelu_tanh;
+    if (got == "gated-silu") return ActivationKind::silu;
+    if (got == "gated-relu") return ActivationKind::relu;
+    j.refuse(key, got, "gated-gelu, gated-silu, gated-relu");
   }
 };
 

@@ -31,7 +31,8 @@ void mean_pool(Context<B>&, const TokenBatch& batch, MatrixView<const T> hidden,
       double sum = 0;
       for (index_t t = 0; t < count; ++t)
         sum += static_cast<double>(hidden(b * batch.tokens() + t, i));
-      y(b, i) = static_cast<T>(count ? sum / static_cast<double>(count) : 0.0);
+      y(b, i) = static_cast<T>(
+          static_cast<accumulator_t<T>>(count ? sum / static_cast<double>(count) : 0.0));
     }
   }
 }
@@ -46,7 +47,7 @@ void unit_length(Context<B>&, MatrixView<T> x) {
       sum += static_cast<double>(x(m, i)) * static_cast<double>(x(m, i));
     const double scale = sum > 0 ? 1.0 / std::sqrt(sum) : 0.0;
     for (index_t i = 0; i < x.extent(1); ++i)
-      x(m, i) = static_cast<T>(static_cast<double>(x(m, i)) * scale);
+      x(m, i) = static_cast<T>(static_cast<accumulator_t<T>>(static_cast<double>(x(m, i)) * scale));
   }
 }
 
