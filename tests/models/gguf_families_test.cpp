@@ -124,7 +124,7 @@ void expect_same_model(const GgufCase& c) {
   for (const auto& [key, part] :
        {std::pair{"attention_bias", "self_attn."}, std::pair{"mlp_bias", "mlp."}})
     if (m.config.count(key) && m.config.at(key) == "false")
-      std::erase_if(m.tensors, [&](const auto& entry) {
+      std::erase_if(m.tensors, [part = std::string(part)](const auto& entry) {
         return entry.first.find(part) != std::string::npos && entry.first.ends_with("_proj.bias");
       });
   m.write(folder.path());
