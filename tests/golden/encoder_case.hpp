@@ -5,6 +5,7 @@
 
 #include <ashlar/models/checkpoint.hpp>
 #include <ashlar/models/model.hpp>
+#include <cmath>
 #include <set>
 #include <sstream>
 
@@ -72,7 +73,12 @@ class EncoderCase {
     const double tolerance =
         8 * errors_.at(tensor).as_number() + 2e-6 * support::max_magnitude(expected_rows);
     EXPECT_TRUE(support::all_close(got_rows, expected_rows, tolerance)) << tensor;
+    for (std::size_t i = 0; i < got_rows.size(); ++i)
+      largest_error =
+          std::max(largest_error, std::fabs(double{got_rows[i]} - double{expected_rows[i]}));
   }
+  /// Of any element of any case since it was set to 0: docs/families.md shows it.
+  static inline double largest_error = 0;
   /// prefix.0 .. prefix.L: `streams` are what enters each layer and what leaves the last; `output`
   /// is what follows after the final norm.
   void expect_states(const std::string& prefix, const std::vector<Floats>& streams,

@@ -66,9 +66,9 @@ SpecDescription describe() {
   d.ffn = type_name<typename Spec::Ffn>();
   d.residual = type_name<typename Spec::Residual>();
   detail::DescribeMixer<typename Spec::Mixer>::add(d);
-  using Input = typename Spec::InputPosition;
-  if constexpr (!std::is_same_v<Input, NoPosition>)
-    d.position += (d.position.empty() ? "" : ", ") + type_name<Input>();
+  if constexpr (requires { typename Spec::InputPosition; })
+    if constexpr (!std::is_same_v<typename Spec::InputPosition, NoPosition>)
+      d.position += (d.position.empty() ? "" : ", ") + type_name<typename Spec::InputPosition>();
   const auto further = [&](std::string_view what, const std::string& name) {
     d.further += ", " + std::string(what) + name;
   };
