@@ -18,7 +18,7 @@ ConfigReader reader(const TemporaryFolder& folder, const std::string& json) {
 }
 RopeRule rule(const std::string& json, index_t width = 64) {
   const TemporaryFolder folder;
-  return read_rope_rule(reader(folder, json), width, 10000.0);
+  return read_rope_rule(reader(folder, json), width);
 }
 
 TEST(ConfigReader, NullIsAbsentAndTypesAreChecked) {
@@ -101,11 +101,16 @@ TEST(RopeConfig, ErrorsNameKeyAndValue) {
   const auto error = [](const std::string& json, index_t width = 64) {
     return build::error_of([&] { rule(json, width); });
   };
-  EXPECT_TRUE(build::says(error(R"({"rope_scaling": {"type": "longrope", "factor": 2}})"),
-                          "config.json: rope_scaling: type is \"longrope\", supported: default, "
+  EXPECT_TRUE(build::says(error(R"({"rope_scaling": {"type": "ntk", "factor": 2}})"),
+                          "config.json: rope_scaling: type is \"ntk\", supported: default, "
                           "linear, dynamic, llama3, yarn"));
-  EXPECT_TRUE(build::says(error(R"({"rope_parameters": {"rope_type": "su"}})"),
-                          "rope_parameters: rope_type is \"su\""));
+  EXPECT_TRUE(
+      build::says(error(R"({"max_position_embeddings": 64, "original_max_position_embeddings": 16,
+                "rope_scaling": {"type": "longrope", "short_factor": [1, 1], "long_factor": [1]}})",
+                        4),
+                  "rope_scaling: long_factor has 1 numbers, expected 2"));
+  EXPECT_TRUE(build::says(error(R"({"rope_parameters": {"rope_type": "xpos"}})"),
+                          "rope_parameters: rope_type is \"xpos\""));
   EXPECT_TRUE(build::says(error(R"({"rope_scaling": {"type": "linear"}})"),
                           "rope_scaling: has no key \"factor\""));
   EXPECT_TRUE(build::says(error(R"({"rope_scaling": {"type": "linear", "factor": 0}})"),
