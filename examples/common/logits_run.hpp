@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <ashlar/models/language_model.hpp>
+#include <ashlar/models/text_encoder.hpp>
 #include <ashlar/weights/safetensors_writer.hpp>
 #include <charconv>
 #include <cstdint>
@@ -72,6 +72,17 @@ inline std::int32_t arg_max(std::span<const float> values) {
   return static_cast<std::int32_t>(std::max_element(values.begin(), values.end()) - values.begin());
 }
 
+namespace detail {
+/// Keeps what enters each layer.
+struct StreamRecorder final : LayerObserver {
+  std::vector<float>* rows = nullptr;
+  void observe(index_t, MatrixView<const float> x) override {
+    for (index_t m = 0; m < x.extent(0); ++m)
+      rows->insert(rows->end(), &x(m, 0), &x(m, 0) + x.extent(1));
+  }
+};
+}  // namespace detail
+
 /// Runs the tokens in one call, then continues them one token at a time with the cache.
 /// Throws: ValueError for tokens beyond the model's context or vocabulary.
 inline LogitsResult run_logits(LanguageModel& model, const TokenTable& tokens,
@@ -81,13 +92,7 @@ inline LogitsResult run_logits(LanguageModel& model, const TokenTable& tokens,
   const auto elements = [](auto... extents) { return static_cast<std::size_t>((extents * ...)); };
   LogitsResult result{B, T, V, D, info.layers, {}, {}, {}, options.greedy};
 
-  struct Recorder final : LayerObserver {
-    std::vector<float>* rows = nullptr;
-    void observe(index_t, MatrixView<const float> x) override {
-      for (index_t m = 0; m < x.extent(0); ++m)
-        rows->insert(rows->end(), &x(m, 0), &x(m, 0) + x.extent(1));
-    }
-  } recorder;
+  detail::StreamRecorder recorder;
   recorder.rows = &result.hidden_states;
 
   model.start(B, T + (std::max)(options.greedy - 1, index_t{0}));
@@ -116,6 +121,31 @@ inline LogitsResult run_logits(LanguageModel& model, const TokenTable& tokens,
       result.greedy[elements(b * options.greedy + n)] = id;
     }
   }
+  return result;
+}
+
+/// The same for an encoder: logits of its masked-LM head, all tokens true and of type 0.
+/// Throws: ValueError for greedy tokens, and for a checkpoint without that head.
+inline LogitsResult run_logits(TextEncoder& model, const TokenTable& tokens,
+                               const LogitsOptions& options = {}) {
+  if (options.greedy > 0)
+    fail<ValueError>("greedy is ", options.greedy, ", expected 0: ", model.info().family,
+                     " is an encoder, which continues nothing");
+  const index_t M = tokens.batch * tokens.length, D = model.info().d_model;
+  LogitsResult result{
+      tokens.batch, tokens.length, model.info().vocabulary, D, model.info().layers, {}, {}, {}, 0};
+  detail::StreamRecorder recorder;
+  recorder.rows = &result.hidden_states;
+  std::vector<float> hidden(static_cast<std::size_t>(M * D));
+  TokenBatch batch(tokens.batch, tokens.length);
+  model.forward(batch, {tokens.ids.data(), {tokens.batch, tokens.length}}, {},
+                {hidden.data(), {M, D}}, options.hidden ? &recorder : nullptr);
+  if (options.hidden) {  // the observer also saw what left the last layer; the output stands for it
+    result.hidden_states.resize(static_cast<std::size_t>(result.layers * M * D));
+    result.hidden_states.insert(result.hidden_states.end(), hidden.begin(), hidden.end());
+  }
+  result.logits.resize(static_cast<std::size_t>(M * result.vocabulary));
+  model.head({hidden.data(), {M, D}}, {result.logits.data(), {M, result.vocabulary}});
   return result;
 }
 

@@ -5,7 +5,6 @@
 #include "families.hpp"
 
 namespace ashlar::examples {
-namespace {
 
 int thread_count(int wanted) {
   if (wanted < 0 || wanted > 1024)
@@ -14,8 +13,6 @@ int thread_count(int wanted) {
   const unsigned all = std::thread::hardware_concurrency();
   return all == 0 ? 1 : static_cast<int>(all);
 }
-
-}  // namespace
 
 RunningModel open_model(const Checkpoint& checkpoint, const ModelOptions& options) {
   RunningModel running;

@@ -14,6 +14,9 @@ struct ModelOptions {
   bool quiet = false;            ///< no progress, not even on a terminal
 };
 
+/// 0 means all of the machine. Throws: ValueError for a number below 0 or above 1024.
+int thread_count(int wanted);
+
 /// A model and the threads that it runs on.
 struct RunningModel {
   std::unique_ptr<ThreadPool> pool;

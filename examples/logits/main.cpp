@@ -4,6 +4,7 @@
 
 #include "common/logits_run.hpp"
 #include "common/program.hpp"
+#include "common/text_encoders.hpp"
 
 int main(int argc, char** argv) {
   using namespace ashlar;
@@ -14,7 +15,7 @@ int main(int argc, char** argv) {
 
   CLI::App app(
       "Writes a checkpoint's logits for given tokens to a safetensors file, as\n"
-      "  logits         F32 [B, T, V]\n"
+      "  logits         F32 [B, T, V]         of BERT and its kin: the masked-LM head's\n"
       "  hidden_states  F32 [L + 1, B, T, D]  with --hidden: what enters each layer, and\n"
       "                                       what the head takes (after the final norm)\n"
       "  greedy         I64 [B, N]            with --greedy: best tokens, by the cache\n"
@@ -38,9 +39,18 @@ int main(int argc, char** argv) {
   return run_program(app, argc, argv, [&] {
     const TokenTable tokens = parse_tokens(tokens_text);
     const Checkpoint checkpoint(checkpoint_path);
-    const RunningModel model = open_model(checkpoint, running);
-    const LogitsResult result = run_logits(*model, tokens, options);
-    write_logits(out, result, {{"family", model->info().family}, {"backend", running.backend}});
+    LogitsResult result;
+    if (is_text_encoder(checkpoint)) {
+      ThreadPool pool(thread_count(running.threads));
+      ProgressLine progress("Loading " + checkpoint.path());
+      const auto model =
+          load_any_text_encoder(checkpoint, running.backend, pool.executor(), progress);
+      result = run_logits(*model, tokens, options);
+    } else {
+      const RunningModel model = open_model(checkpoint, running);
+      result = run_logits(*model, tokens, options);
+    }
+    write_logits(out, result, {{"family", checkpoint.family()}, {"backend", running.backend}});
     std::printf("%s: logits [%lld, %lld, %lld]\nhash: %016" PRIx64 "\n", out.c_str(),
                 static_cast<long long>(result.batch), static_cast<long long>(result.length),
                 static_cast<long long>(result.vocabulary), hash_bits(result.logits));

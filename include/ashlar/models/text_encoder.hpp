@@ -16,6 +16,9 @@ class TextEncoder {
   virtual void forward(TokenBatch& batch, MatrixView<const std::int32_t> tokens,
                        MatrixView<const std::int32_t> types, MatrixView<float> hidden,
                        LayerObserver* observer = nullptr) = 0;
+  /// Logits of the masked-LM head. Throws ValueError for a model that has none.
+  /// Shapes   hidden [M, D], logits [M, V]
+  virtual void head(MatrixView<const float> hidden, MatrixView<float> logits) = 0;
 };
 
 /// A family's encoder on a backend.
@@ -45,6 +48,12 @@ class FamilyEncoder final : public TextEncoder {
                 [&](index_t layer, MatrixView<const float> x) {
                   if (observer) observer->observe(layer, x);
                 });
+  }
+  void head(MatrixView<const float> hidden, MatrixView<float> logits) override {
+    const auto& c = model_.config.heads.masked_lm;
+    if (!c.on) fail<ValueError>(info_.family, ": the checkpoint has no masked-LM head");
+    Lm::Heads::MaskedLm::apply(context_, c, model_.weights.heads.masked_lm,
+                               model_.weights.embedding, hidden, logits);
   }
 
  private:
