@@ -11,6 +11,7 @@ std::map<std::string, void (*)(const ModelCase&)> families() {
   using R = EncoderRuns<B>;
   return {{"bert", R::bert},
           {"roberta", R::roberta},
+          {"xlm-roberta", R::roberta},
           {"modernbert", R::modernbert},
           {"transformer-2017", R::transformer_2017},
           {"t5", R::t5},

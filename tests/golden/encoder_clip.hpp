@@ -53,6 +53,8 @@ void EncoderRuns<B>::clip(const ModelCase& c) {
   e.expect_complete();
 
   // Checkpoints of the first years say 2 for the end of text and mean the largest id.
+  const Ids all = e.ids("input_ids");
+  if (config.end_of_text != *std::max_element(all.begin(), all.end())) return;
   auto older = config;
   older.end_of_text = 2;
   batch.reset(texts, T);

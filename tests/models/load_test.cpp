@@ -63,6 +63,18 @@ TEST(Load, ShardsGiveTheBitsOfOneFile) {
   }
 }
 
+/// Files of a model that calls itself tied may hold the head again, or one of its own.
+TEST(Load, AHeadOfItsOwnIsUsedThoughTheConfigTies) {
+  const TemporaryFolder folder;
+  Model m = Model::golden("gpt2");
+  m.tensors["lm_head.weight"] = m.tensors.at("transformer.wte.weight");
+  EXPECT_TRUE(support::same_bits(logits(m), golden_logits("gpt2")));  // a copy: tied
+  for (float& x : m.tensors.at("lm_head.weight").values) x *= 2;
+  Floats twice = golden_logits("gpt2");
+  for (float& x : twice) x *= 2;
+  EXPECT_TRUE(support::same_bits(logits(m), twice));
+}
+
 TEST(Load, DataMayBeginAtAnyByte) {
   for (const char* name : {"llama3", "gpt2"}) {
     const TemporaryFolder folder;

@@ -109,15 +109,19 @@ struct EncoderDecoder {
     if (batch.batch() != state.batch_size_)
       fail<ShapeError>("EncoderDecoder: memory of ", batch.batch(), " sequences, expected ",
                        state.batch_size_);
-    expect_shape("EncoderDecoder", "memory", memory, {batch.rows(), memory.extent(1)});
     if (batch.tokens() > state.memory_capacity_)
       fail<ValueError>("EncoderDecoder: a memory of ", batch.tokens(),
                        " tokens does not fit the capacity of ", state.memory_capacity_);
+    for (const auto& layer : c.layers)
+      expect_shape(
+          "EncoderDecoder", "memory", memory,
+          {batch.rows(), layer.cross.memory_width ? layer.cross.memory_width : layer.dims.d_model});
     state.truncate(0);
-    state.remembers_ = true;
+    state.remembers_ = false;
     for (std::size_t i = 0; i < c.layers.size(); ++i)
       Block::Cross::remember(ctx, c.layers[i].cross, w.layers[i].cross, c.layers[i].dims, batch,
                              state.layers_[i].cross, memory);
+    state.remembers_ = true;
   }
 
   /// Runs T tokens of each target after those that the state holds.

@@ -3,6 +3,7 @@
 
 #include <ashlar/models/causal_lm.hpp>
 #include <ashlar/weights/store.hpp>
+#include <cstring>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -13,6 +14,26 @@ struct Model {
   WeightStore store;
 };
 
+namespace detail {
+/// A configuration may call the head tied although the file has a head of its own: then it is not.
+template <class Config>
+void untie_own_head(const TensorSource& source, const NameMap& names, Config& config) {
+  if constexpr (requires { config.tied_head; }) {
+    const auto stored = [&](std::string_view weight) {
+      const TensorInfo* tensor = nullptr;
+      for (const NameRule& rule : names.model)
+        if (rule.weight == weight) tensor = source.find(rule.stored);
+      return tensor;
+    };
+    const TensorInfo *head = stored("head"), *embedding = stored("embedding");
+    if (config.tied_head && head && embedding && head->shape == embedding->shape)
+      config.tied_head =
+          head->bytes.size() == embedding->bytes.size() &&
+          std::memcmp(head->bytes.data(), embedding->bytes.data(), head->bytes.size()) == 0;
+  }
+}
+}  // namespace detail
+
 /// Reads a model of a family (models/presets) from a checkpoint: every weight is found, checked and
 /// packed. Throws FileError with all that does not fit in one message, ValueError for a setting
 /// that is not supported.
@@ -21,8 +42,10 @@ auto load_model(const Checkpoint& checkpoint, const Executor& executor, Progress
   using Lm = typename Family::Lm;
   Model<Lm> model;
   model.config = Family::config(checkpoint);
+  const NameMap names = Family::names(checkpoint, model.config);
+  detail::untie_own_head(checkpoint.tensors(), names, model.config);
   model.store.load(
-      checkpoint.tensors(), Family::names(checkpoint, model.config), executor,
+      checkpoint.tensors(), names, executor,
       [&](auto&& f) { Lm::visit(model.weights, model.config, f); }, progress);
   return model;
 }

@@ -63,7 +63,8 @@ struct Yarn {
     first = (std::max)(first, 0.0);
     last = (std::min)(last, r - 1);
     for (std::size_t i = 0; i < f.inverse.size(); ++i) {
-      const double at = (static_cast<double>(i) - first) / (std::max)(last - first, 1e-3);
+      const double span = last == first ? 1e-3 : last - first;
+      const double at = (static_cast<double>(i) - first) / span;
       const double ramp = (std::clamp)(at, 0.0, 1.0);
       f.inverse[i] = f.inverse[i] / factor * ramp + f.inverse[i] * (1 - ramp);
     }

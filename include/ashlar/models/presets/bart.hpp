@@ -63,7 +63,8 @@ struct BartFamily {
       c.embedding_scale = e.embedding_scale = std::sqrt(static_cast<float>(c.d_model));
     e.stack.layers.assign(layers("encoder_layers"), first);
     c.layers.assign(layers("decoder_layers"), second);
-    c.tied_head = j.boolean("tie_word_embeddings", true);
+    expect_switch(j, "tie_word_embeddings", true);  // else each stack has a table of its own
+    c.tied_head = true;
     c.head_bias = checkpoint.tensors().find("final_logits_bias") != nullptr;
     return c;
   }
@@ -78,8 +79,7 @@ struct BartFamily {
           .norm(stack + "embedding_norm", stack + "layernorm_embedding");
     }
     NamePairs heads;
-    heads.one("head", "lm_head.weight")
-        .one("head_bias", "final_logits_bias", {.reshaped = true})
+    heads.one("head_bias", "final_logits_bias", {.reshaped = true})
         .ignore("embed_tokens.weight")
         .ignore("lm_head.weight");
     NameMap map = n.map();

@@ -27,18 +27,22 @@ struct SizeKeys {
 /// Throws FileError for a size that is missing, ValueError for one that is not possible.
 inline Dims read_dims(const ConfigReader& j, const SizeKeys& keys = {}, index_t d_ff = -1) {
   const SizeDefaults& absent = keys.absent;
+  constexpr index_t most = 1 << 16;  // heads, and elements of one, of no model
   const auto following = [&](std::string_view key, index_t usual, index_t follows) {
-    return j.size(key, usual < 0 || j.is_null(key) ? follows : usual);
+    return j.size(key, usual < 0 || j.is_null(key) ? follows : usual, 1, most);
   };
   Dims d;
   d.d_model = j.size(keys.d_model, absent.d_model);
-  d.n_heads = j.size(keys.n_heads, absent.n_heads);
+  d.n_heads = j.size(keys.n_heads, absent.n_heads, 1, most);
   d.n_kv_heads = following(keys.n_kv_heads, absent.n_kv_heads, d.n_heads);
   const bool head_follows = absent.head_dim < 0 || j.is_null(keys.head_dim);
   if (!j.has(keys.head_dim) && head_follows && d.d_model % d.n_heads != 0)
     fail<ValueError>(j.what(keys.d_model), " is ", d.d_model, ", expected a multiple of ",
                      keys.n_heads, " ", d.n_heads);
   d.head_dim = following(keys.head_dim, absent.head_dim, d.d_model / d.n_heads);
+  if (d.head_dim > most)
+    fail<ValueError>(j.what(keys.d_model), " is ", d.d_model, ": heads of ", d.head_dim,
+                     " elements, expected at most ", most);
   d.d_ff = j.size(keys.d_ff, d_ff < 0 ? absent.d_ff : d_ff);
   if (d.n_heads % d.n_kv_heads != 0)
     fail<ValueError>(j.what(keys.n_kv_heads), " is ", d.n_kv_heads, ", expected a divisor of ",
@@ -85,6 +89,7 @@ inline void expect_switch(const ConfigReader& j, std::string_view key, bool supp
 template <class Config, class Layer>
 void fill_model(Config& c, const ConfigReader& j, const Layer& layer, bool tied,
                 const SizeKeys& keys = {}) {
+  expect_switch(j, "is_causal", true);
   c.vocabulary = j.size("vocab_size", keys.absent.vocabulary);
   c.d_model = layer.dims.d_model;
   c.context_length = j.size(keys.positions, keys.absent.positions);

@@ -27,8 +27,8 @@ struct LlamaFamily {
 
  private:
   static Lm::Config from_json(const ConfigReader& j) {
-    if (const auto act = j.string("hidden_act", "silu"); act != "silu")
-      j.refuse("hidden_act", act, "silu");
+    if (const auto act = j.string("hidden_act", "silu"); act != "silu" && act != "swish")
+      j.refuse("hidden_act", act, "silu, swish");
     Lm::Block::Config layer{.dims = read_dims(j)};
     layer.norm.eps = static_cast<float>(j.positive("rms_norm_eps", 1e-6));
     layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim);

@@ -28,7 +28,7 @@ struct MistralFamily {
     Lm::Block::Config layer{.dims = read_dims(j)};
     layer.norm.eps = static_cast<float>(j.positive("rms_norm_eps", 1e-6));
     layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim);
-    layer.mixer.mask = read_window(j);
+    layer.mixer.mask = read_window(j, 4096);
     layer.ffn.activation = read_activation(j, "hidden_act", "silu");
     Lm::Config c;
     fill_model(c, j, layer, false);

@@ -23,16 +23,20 @@ struct RobertaFamily {
     const TensorSource& tensors = checkpoint.tensors();
     c.heads.masked_lm.on = tensors.find("lm_head.dense.weight") != nullptr;
     c.heads.masked_lm.tied = j.boolean("tie_word_embeddings", true);
+    c.heads.masked_lm.activation = ActivationKind::gelu;  // whatever hidden_act says
     c.heads.pooler.on = tensors.find(prefix(checkpoint) + "pooler.dense.weight") != nullptr;
     return c;
   }
-  static NameMap names(const Checkpoint& checkpoint, const Lm::Config&) {
+  static NameMap names(const Checkpoint& checkpoint, const Lm::Config& c) {
+    const bool own_bias =
+        !c.heads.masked_lm.tied && checkpoint.tensors().find("lm_head.decoder.bias");
     NameMap map = BertFamily::encoder_names(prefix(checkpoint));
     NamePairs heads;
     heads.linear("heads.masked_lm.dense", "lm_head.dense")
         .norm("heads.masked_lm.norm", "lm_head.layer_norm")
         .one("heads.masked_lm.decoder", "lm_head.decoder.weight")
-        .one("heads.masked_lm.decoder_bias", "lm_head.bias")
+        .one("heads.masked_lm.decoder_bias", own_bias ? "lm_head.decoder.bias" : "lm_head.bias")
+        .ignore("lm_head.bias")
         .ignore("lm_head.decoder.weight")
         .ignore("lm_head.decoder.bias");
     return map += heads.map();

@@ -56,7 +56,7 @@ class RopeScalingReader {
  private:
   /// The context before it was stretched.
   double trained() const {
-    for (const ConfigReader* reader : {&c_, &config_})
+    for (const ConfigReader* reader : {&config_, &c_})
       if (reader->has("original_max_position_embeddings"))
         return reader->positive("original_max_position_embeddings");
     return config_.positive("max_position_embeddings");
@@ -124,13 +124,13 @@ inline RopeRule read_rope_rule(const ConfigReader& config, index_t head_dim,
   if (newer && !keys.layer_type.empty())
     if (auto own = newer->object(keys.layer_type)) newer = std::move(own);
   const auto older = keys.scaled ? config.object("rope_scaling") : std::nullopt;
-  const ConfigReader* c = newer ? &*newer : older ? &*older : nullptr;
+  const ConfigReader* c = older ? &*older : newer ? &*newer : nullptr;
 
   RopeRule rule{.theta = config.positive(keys.theta_key, keys.theta)};
   double share = config.positive(keys.partial_key, keys.partial);
-  if (newer) {
-    rule.theta = newer->positive("rope_theta", rule.theta);
-    share = newer->positive("partial_rotary_factor", share);
+  if (c) {
+    rule.theta = c->positive("rope_theta", rule.theta);
+    share = c->positive("partial_rotary_factor", share);
   }
   if (share > 1)
     fail<ValueError>(config.path(), ": ", keys.partial_key, " is ", share, ", expected at most 1");
