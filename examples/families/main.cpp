@@ -51,6 +51,11 @@ std::vector<std::string> golden_folders(const std::string& root) {
   return folders;
 }
 
+/// A cell of a table, in which <..> must not become a tag.
+std::string cell(const std::string& text) {
+  return text.find('<') == text.npos ? text : "`" + text + "`";
+}
+
 std::string both(const std::string& a, const std::string& b) {
   return a.empty() || b.empty() ? a + b : a + ", " + b;
 }
@@ -71,10 +76,11 @@ int main(int argc, char** argv) {
         golden.empty() ? "" : " largest error of the logits |", golden.empty() ? "" : "---|");
     for (const FamilyKind& kind : known_families()) {
       const SpecDescription& c = kind.choices;
-      std::printf("| %s | %s | %s | %s | %s | %s | %s | %s |", kind.name.c_str(), c.wiring.c_str(),
-                  c.norm.c_str(), c.qk_norm.c_str(), c.position.c_str(),
-                  both(c.mask, c.score).c_str(), c.ffn.c_str(),
-                  both(c.residual == "PlainResidual" ? "" : c.residual, c.further).c_str());
+      std::printf("| %s |", kind.name.c_str());
+      for (const std::string& text :
+           {c.wiring, c.norm, c.qk_norm, c.position, both(c.mask, c.score), c.ffn,
+            both(c.residual == "PlainResidual" ? "" : c.residual, c.further)})
+        std::printf(" %s |", cell(text).c_str());
       std::string errors;
       for (const std::string& folder : folders) {
         if (!kind.accepts(Checkpoint(folder))) continue;

@@ -32,10 +32,13 @@ std::string row(const std::string& family) {
   const auto with = [](const std::string& a, const std::string& b) {
     return a.empty() || b.empty() ? a + b : a + ", " + b;
   };
-  return "| " + family + " | " + c.wiring + " | " + c.norm + " | " + c.position + " | " +
-         with(c.mixer == "Attention" ? "" : c.mixer, with(with(c.mask, c.score), c.qk_norm)) +
-         " | " + c.ffn + " | " + with(c.residual == "PlainResidual" ? "" : c.residual, c.further) +
-         " |";
+  std::string line = "| " + family + " |";
+  for (const std::string& text :
+       {c.wiring, c.norm, c.position,
+        with(c.mixer == "Attention" ? "" : c.mixer, with(with(c.mask, c.score), c.qk_norm)), c.ffn,
+        with(c.residual == "PlainResidual" ? "" : c.residual, c.further)})
+    line += " " + (text.find('<') == text.npos ? text : "`" + text + "`") + " |";
+  return line;
 }
 
 /// A golden case on the reference backend: its name and largest error.

@@ -22,6 +22,8 @@ std::string type_name() {
   for (const char c : text) {
     if (c == ':') {  // what came before was a namespace
       word.clear();
+    } else if (c == ' ' && word.empty() && name.ends_with('>')) {
+      continue;  // "> >"
     } else if (c == '<' || c == '>' || c == ',' || c == ' ') {
       name += word + c;
       word.clear();
