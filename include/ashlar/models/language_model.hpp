@@ -127,6 +127,20 @@ struct Families {
     for_each([&]<class Family>() { found = found || is_family<Family>(checkpoint); });
     return found;
   }
+  /// Calls f.operator()<Family>() for the first one that a checkpoint is of. Throws ValueError if
+  /// it is of none.
+  template <class F>
+  static void with_family_of(const Checkpoint& checkpoint, F&& f) {
+    bool found = false;
+    for_each([&]<class Family>() {
+      if (found || !is_family<Family>(checkpoint)) return;
+      found = true;
+      f.template operator()<Family>();
+    });
+    if (!found)
+      fail<ValueError>(checkpoint.path(), ": model family is \"", checkpoint.family(),
+                       "\", supported: ", names());
+  }
   /// Their names, each once.
   static std::string names() {
     std::string list;
@@ -157,13 +171,9 @@ template <Backend B, class... Members, class Progress>
 std::unique_ptr<LanguageModel> load_language_model(const Checkpoint& checkpoint, Executor executor,
                                                    Progress&& progress) {
   std::unique_ptr<LanguageModel> model;
-  Families<Members...>::for_each([&]<class Family>() {
-    if (!model && is_family<Family>(checkpoint))
-      model = std::make_unique<FamilyModel<Family, B>>(checkpoint, executor, progress);
+  Families<Members...>::with_family_of(checkpoint, [&]<class Family>() {
+    model = std::make_unique<FamilyModel<Family, B>>(checkpoint, executor, progress);
   });
-  if (!model)
-    fail<ValueError>(checkpoint.path(), ": model family is \"", checkpoint.family(),
-                     "\", supported: ", Families<Members...>::names());
   return model;
 }
 

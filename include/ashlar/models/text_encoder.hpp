@@ -69,13 +69,9 @@ template <Backend B, class... Members, class Progress>
 std::unique_ptr<TextEncoder> load_text_encoder(const Checkpoint& checkpoint, Executor executor,
                                                Progress&& progress) {
   std::unique_ptr<TextEncoder> model;
-  Families<Members...>::for_each([&]<class Family>() {
-    if (!model && is_family<Family>(checkpoint))
-      model = std::make_unique<FamilyEncoder<Family, B>>(checkpoint, executor, progress);
+  Families<Members...>::with_family_of(checkpoint, [&]<class Family>() {
+    model = std::make_unique<FamilyEncoder<Family, B>>(checkpoint, executor, progress);
   });
-  if (!model)
-    fail<ValueError>(checkpoint.path(), ": model family is \"", checkpoint.family(),
-                     "\", supported: ", Families<Members...>::names());
   return model;
 }
 
