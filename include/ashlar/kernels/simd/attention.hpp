@@ -52,7 +52,7 @@ struct AttentionKernel<backend::SimdCpu> : AttentionKernel<backend::ScalarCpu> {
     index_t value_width() const { return kv.value_width(); }
     /// As many panels as stay well inside the second-level cache and leave every worker some tasks.
     index_t panels() const {
-      constexpr index_t budget = index_t{1} << 16;  // floats
+      constexpr index_t budget = index_t{simd::lanes} << 13;  // floats
       const index_t most = min_index(budget / Panel::size(key_width(), value_width()), most_panels);
       const index_t all = ceil_div(q.extent(1), simd::panel_width);
       const index_t shared = all * q.extent(0) * q.extent(2) / (4 * workers);

@@ -9,8 +9,9 @@
 
 namespace ashlar::inline ASHLAR_ABI::kernels {
 
-/// One head after the other; three passes over its scores [panels][S][panel_width]: q k^T with
-/// score and mask, softmax, product with V. Hidden scores are formed too, as usual without tiles.
+/// One head after the other, K and V packed; three passes over its scores [panels][S][panel_width]:
+/// q k^T with score and mask, softmax, product with V. Hidden scores are formed too, as usual
+/// without tiles.
 template <>
 struct AttentionNaiveKernel<backend::SimdCpu> : AttentionNaiveKernel<backend::ScalarCpu> {
   using AttentionNaiveKernel<backend::ScalarCpu>::run;
@@ -21,10 +22,12 @@ struct AttentionNaiveKernel<backend::SimdCpu> : AttentionNaiveKernel<backend::Sc
     constexpr index_t W = simd::panel_width;
     const index_t T = q.extent(1), N = q.extent(2), panels = ceil_div(T, W);
     const index_t size = round_up(W * (q.extent(3) + kv.value_width()), 16);
+    const index_t tile_size = simd::key_source(kv).tile_size();
     Scratch::Frame frame(ctx.scratch());
     float* s = frame.get<float>(panels * W * round_up(kv.max_length(), key_tile));
     float* state = frame.get<float>(panels * 2 * W);
     bool* finite = frame.get<bool>(ceil_div(kv.max_length(), key_tile));
+    float* strips = frame.get<float>(ceil_div(kv.max_length(), key_tile) * tile_size);
     float* scratch = frame.get<float>(size * ctx.workers());
     for (index_t b = 0; b < q.extent(0); ++b)
       for (index_t n = 0; n < N; ++n) {
@@ -36,8 +39,11 @@ struct AttentionNaiveKernel<backend::SimdCpu> : AttentionNaiveKernel<backend::Sc
                                  n,
                                  n / (N / kv.heads()),
                                  finite,
+                                 strips,
+                                 tile_size,
                                  detail::sequence_extent(options, kv, b, T)};
-        head.check_values();
+        const index_t tiles = ceil_div(head.extent.keys, key_tile);
+        parallel_for(ctx.executor(), tiles, [&](index_t tile, int) { head.pack(tile); });
         const auto panel_scores = [&](index_t p) {
           return s + p * W * round_up(kv.max_length(), key_tile);
         };
@@ -66,15 +72,22 @@ struct AttentionNaiveKernel<backend::SimdCpu> : AttentionNaiveKernel<backend::Sc
     TensorView<float, 4> out;
     index_t b, n, kv_head;
     bool* finite;  // of V, by tile
+    float* strips;
+    index_t tile_size;
     detail::SequenceExtent extent;
 
     index_t H() const { return q.extent(3); }
     index_t Hv() const { return kv.value_width(); }
     /// Queries of the panel at t0 that exist.
     index_t rows(index_t t0) const { return max_index(0, min_index(extent.queries - t0, W)); }
+    void pack(index_t tile) const {
+      const index_t count = min_index(key_tile, extent.keys - tile * key_tile);
+      simd::packed_strips(kv, b, kv_head, tile, count, strips + tile * tile_size);
+      finite[tile] = simd::finite(this->tile(tile * key_tile).v, Hv(), count);
+    }
     simd::KeyTile tile(index_t k0) const {
-      return simd::key_tile_of(simd::tile_rows(kv.k, b, kv_head, k0 / key_tile),
-                               simd::tile_rows(kv.v, b, kv_head, k0 / key_tile));
+      const float* k = strips + k0 / key_tile * tile_size;
+      return simd::key_tile_of(simd::StripTile<float>{k, k + key_tile * H(), H()});
     }
     /// Calls f(first key, keys) for every tile.
     template <class F>
@@ -93,12 +106,6 @@ struct AttentionNaiveKernel<backend::SimdCpu> : AttentionNaiveKernel<backend::Sc
     TileKind classify(index_t t0, index_t k0, index_t count) const {
       const index_t position = extent.q_offset + t0;
       return Rule{options, b, n}.classify(position, position + rows(t0), k0, k0 + count);
-    }
-
-    void check_values() const {
-      each_tile([&](index_t k0, index_t count) {
-        finite[k0 / key_tile] = simd::finite(tile(k0).v, Hv(), count);
-      });
     }
 
     /// s = scores in log2 units, state = their maxima.

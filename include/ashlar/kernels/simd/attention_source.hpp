@@ -75,52 +75,64 @@ void widen(const E* strip, index_t strips, index_t stored, index_t rows, float* 
               r % 2 == 0 ? strip_row<false>(strip, r, c) : strip_row<true>(strip, r, c));
 }
 
-/// Rows of a view, in place.
-struct Rows {
-  const float* data;
-  index_t stride;
+/// A tile in strips; its K strips have k_rows rows.
+template <class E>
+struct StripTile {
+  const E *k, *v;
+  index_t k_rows;
 };
-/// `count` of them side by side. Heads of one token lie between the rows of a head, often a power
-/// of two apart: used in place, 64 such rows fall into a few sets of the first-level cache.
-inline Rows gather(Rows rows, index_t count, index_t width, float* out) {
-  if (rows.stride == width) return rows;
-  for (index_t r = 0; r < count; ++r)
-    std::copy_n(rows.data + r * rows.stride, width, out + r * width);
-  return {out, width};
-}
-inline Rows tile_rows(const TensorView<const float, 4>& x, index_t b, index_t head, index_t tile) {
-  return {x.data() + b * x.stride(0) + tile * key_tile * x.stride(1) + head * x.stride(2),
-          x.stride(1)};
-}
-inline KeyTile key_tile_of(Rows k, Rows v) {
-  return {{k.data, k.stride, 1, strip_width * k.stride}, {v.data, 1, v.stride, strip_width}};
+
+/// Packs a tile of rows into scratch, zeros for keys that K lacks. Heads of one token lie between
+/// the rows of a head, often a power of two apart: used in place, 64 such rows fall into a few sets
+/// of the first-level cache.
+inline StripTile<float> packed_strips(const KvRows<float>& kv, index_t b, index_t head,
+                                      index_t tile, index_t count, float* scratch) {
+  using Tiles = KvTiles<float>;
+  const index_t H = kv.key_width(), Hv = kv.value_width(), first = tile * key_tile;
+  const auto row = [&](const TensorView<const float, 4>& x, index_t j) {
+    return x.data() + b * x.stride(0) + (first + j) * x.stride(1) + head * x.stride(2);
+  };
+  float *k = scratch, *v = k + key_tile * H;
+  for (index_t j = 0; j < key_tile; j += strip_width) {
+    const index_t n = max_index(0, min_index(count - j, strip_width));
+    float* strip = k + Tiles::offset(H, 0, j);
+    if (n < strip_width) std::fill_n(strip, H * strip_width, 0.f);
+    if (n > 0) transpose(row(kv.k, j), kv.k.stride(1), n, H, strip, strip_width);
+  }
+  for (index_t d = 0; d < Hv; d += strip_width) {
+    const index_t n = min_index(Hv - d, strip_width);
+    float* out = v + Tiles::offset(key_tile, 0, d);
+    for (index_t j = 0; j < count; ++j, out += strip_width) {
+      const float* in = row(kv.v, j) + d;
+      if (n == strip_width) {
+        for (int i = 0; i < strip_width; i += lanes) store(out + i, load(in + i));
+      } else {
+        std::copy_n(in, n, out);
+        std::fill(out + n, out + strip_width, 0.f);
+      }
+    }
+  }
+  return {k, v, H};
 }
 
-inline KeyTile key_tile_of(const KvRows<float>& kv, index_t b, index_t head, index_t tile,
-                           index_t count, float* scratch) {
-  const index_t H = kv.key_width();
-  return key_tile_of(
-      gather(tile_rows(kv.k, b, head, tile), count, H, scratch),
-      gather(tile_rows(kv.v, b, head, tile), count, kv.value_width(), scratch + key_tile * H));
+inline KeyTile key_tile_of(const StripTile<float>& strips) {
+  return {{strips.k, strips.k_rows * strip_width}, {strips.v, key_tile * strip_width}};
 }
 template <class E>
 KeyTile key_tile_of(const KeySource<E>& source, index_t b, index_t head, index_t tile,
                     index_t count, float* scratch) {
   const KvTiles<E>& kv = source.tiles;
-  const index_t H = kv.key_width(), strips = ceil_div(kv.value_width(), strip_width);
-  const auto operands = [&](const float* keys, const float* values) {
-    return KeyTile{{keys, 1, strip_width, H * strip_width},
-                   {values, 1, strip_width, key_tile * strip_width}};
-  };
+  const index_t H = kv.key_width();
   if constexpr (std::is_same_v<E, float>) {
-    if (source.rows) return key_tile_of(*source.rows, b, head, tile, count, scratch);
-    return operands(kv.k_tile(b, head, tile), kv.v_tile(b, head, tile));
+    if (source.rows) return key_tile_of(packed_strips(*source.rows, b, head, tile, count, scratch));
+    return key_tile_of(StripTile<float>{kv.k_tile(b, head, tile), kv.v_tile(b, head, tile), H});
   } else {
     float* values = scratch + H * key_tile;
     widen(kv.k_tile(b, head, tile), ceil_div(count, strip_width), KvTiles<E>::k_rows(H), H,
           scratch);
-    widen(kv.v_tile(b, head, tile), strips, key_tile, key_tile, values);
-    return operands(scratch, values);
+    widen(kv.v_tile(b, head, tile), ceil_div(kv.value_width(), strip_width), key_tile, key_tile,
+          values);
+    return key_tile_of(StripTile<float>{scratch, values, H});
   }
 }
 

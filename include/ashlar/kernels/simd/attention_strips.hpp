@@ -88,28 +88,6 @@ void add_strip(const float* x, index_t x_stride, index_t rows, const E* strip, i
   }
 }
 
-/// A tile in strips; its K strips have k_rows rows.
-template <class E>
-struct StripTile {
-  const E *k, *v;
-  index_t k_rows;
-};
-
-/// Packs a tile of rows into scratch.
-inline StripTile<float> packed_strips(const KvRows<float>& kv, index_t b, index_t head,
-                                      index_t tile, index_t count, float* scratch) {
-  using Tiles = KvTiles<float>;
-  const index_t H = kv.key_width(), Hv = kv.value_width(), padded = round_up(Hv, strip_width);
-  const KeyTile rows = key_tile_of(tile_rows(kv.k, b, head, tile), tile_rows(kv.v, b, head, tile));
-  float *k = scratch, *v = k + key_tile * H;
-  for (index_t j = 0; j < key_tile; ++j)
-    for (index_t h = 0; h < H; ++h) k[Tiles::offset(H, h, j)] = j < count ? rows.k(j, h) : 0.f;
-  for (index_t j = 0; j < count; ++j)
-    for (index_t d = 0; d < padded; ++d)
-      v[Tiles::offset(key_tile, j, d)] = d < Hv ? rows.v(d, j) : 0.f;
-  return {k, v, H};
-}
-
 /// Floats of scratch that strip_tile_of needs.
 template <class E>
 index_t strip_scratch(const KeySource<E>& kv) {

@@ -10,36 +10,35 @@ namespace ashlar::inline ASHLAR_ABI::simd {
 
 /// A panel is this many vectors of queries; a tile is tile_items keys or columns of V times a
 /// panel, sized to fill the registers.
-inline constexpr int panel_vectors = lanes == 16 ? 2 : 3;
+inline constexpr int panel_vectors = 3;
 inline constexpr index_t panel_width = panel_vectors * lanes;
 inline constexpr int tile_items = lanes == 16 ? 8 : 4;
 static_assert(strip_width % tile_items == 0);
 
-/// K or V of one tile of 64 keys: items (keys of K, columns of V) by the index that is summed over.
+/// K or V of one tile of 64 keys in strips of 32 items (keys of K, columns of V): [summed
+/// index][32].
 struct Operand {
   const float* data;
-  index_t item, step, strip;  // elements between items, summed indices, and strips of 32 items
+  index_t strip;  // elements of a strip
 
-  const float* at(index_t i) const {
-    return data + i / strip_width * strip + i % strip_width * item;
-  }
-  float operator()(index_t i, index_t r) const { return at(i)[r * step]; }
+  const float* at(index_t i) const { return data + i / strip_width * strip + i % strip_width; }
+  float operator()(index_t i, index_t r) const { return at(i)[r * strip_width]; }
 };
 
-/// acc[i][v] += sum over r of a[i * item + r * step] * b[r][v], r ascending.
+/// acc[i][v] += sum over r of a[r][i] * b[r][v], r ascending.
 template <int Items, int Vectors>
-ASHLAR_INLINE void add_products(const float* b, const float* a, index_t item, index_t step,
-                                index_t n, Vf (&acc)[Items][Vectors]) {
+ASHLAR_INLINE void add_products(const float* b, const float* a, index_t n,
+                                Vf (&acc)[Items][Vectors]) {
 #if defined(__GNUC__)
 #  pragma GCC unroll 1
 #endif
-  for (index_t r = 0; r < n; ++r, b += panel_width, a += step) {
+  for (index_t r = 0; r < n; ++r, b += panel_width, a += strip_width) {
     Vf x[Vectors];
     ASHLAR_UNROLL
     for (int v = 0; v < Vectors; ++v) x[v] = pin(load(b + v * lanes));
     ASHLAR_UNROLL
     for (int i = 0; i < Items; ++i) {
-      const Vf y = set1(a[i * item]);
+      const Vf y = set1(a[i]);
       ASHLAR_UNROLL
       for (int v = 0; v < Vectors; ++v) acc[i][v] = fma(y, x[v], acc[i][v]);
     }
@@ -48,15 +47,15 @@ ASHLAR_INLINE void add_products(const float* b, const float* a, index_t item, in
 
 /// s[i] = q . k_i for Items keys, and their running maximum.
 template <int Items, int Vectors>
-ASHLAR_NOINLINE void score_tile(const float* q, index_t width, const float* k, index_t item,
-                                index_t step, float* s, Vf* maximum_so_far) {
+ASHLAR_NOINLINE void score_tile(const float* q, index_t width, const float* k, float* s,
+                                Vf* maximum_so_far) {
   Vf acc[Items][Vectors];
   ASHLAR_UNROLL
   for (int i = 0; i < Items; ++i) {
     ASHLAR_UNROLL
     for (int v = 0; v < Vectors; ++v) acc[i][v] = set1(0.f);
   }
-  add_products(q, k, item, step, width, acc);
+  add_products(q, k, width, acc);
   ASHLAR_UNROLL
   for (int v = 0; v < Vectors; ++v) {
     Vf m = maximum_so_far[v];
@@ -72,8 +71,8 @@ ASHLAR_NOINLINE void score_tile(const float* q, index_t width, const float* k, i
 /// o[i] = decay * o[i] + sum over keys of p * v[key][i] for Items columns; without decay only the
 /// sum.
 template <int Items, int Vectors>
-ASHLAR_NOINLINE void value_tile(const float* p, index_t keys, const float* values, index_t item,
-                                index_t step, float* o, const Vf* decay) {
+ASHLAR_NOINLINE void value_tile(const float* p, index_t keys, const float* values, float* o,
+                                const Vf* decay) {
   Vf acc[Items][Vectors];
   ASHLAR_UNROLL
   for (int i = 0; i < Items; ++i) {
@@ -83,7 +82,7 @@ ASHLAR_NOINLINE void value_tile(const float* p, index_t keys, const float* value
       if (decay != nullptr) acc[i][v] = mul(decay[v], acc[i][v]);
     }
   }
-  add_products(p, values, item, step, keys, acc);
+  add_products(p, values, keys, acc);
   ASHLAR_UNROLL
   for (int i = 0; i < Items; ++i) {
     ASHLAR_UNROLL
@@ -108,10 +107,9 @@ inline void scores(const float* q, index_t width, const Operand& k, index_t j, i
   maximum_so_far += first;
   with_vectors(last - first, [&](auto vectors) {
     constexpr int V = vectors();
-    if (n == tile_items)
-      return score_tile<tile_items, V>(q, width, k.at(j), k.item, k.step, s, maximum_so_far);
+    if (n == tile_items) return score_tile<tile_items, V>(q, width, k.at(j), s, maximum_so_far);
     for (index_t i = 0; i < n; ++i)
-      score_tile<1, V>(q, width, k.at(j + i), k.item, k.step, s + i * panel_width, maximum_so_far);
+      score_tile<1, V>(q, width, k.at(j + i), s + i * panel_width, maximum_so_far);
   });
 }
 
@@ -122,13 +120,11 @@ inline void values(const float* p, const Operand& v, index_t width, index_t j0, 
   o += first * lanes;
   with_vectors(last - first, [&](auto vectors) {
     constexpr int V = vectors();
-    const index_t keys = j1 - j0, offset = j0 * v.step;
+    const index_t keys = j1 - j0, offset = j0 * strip_width;
     index_t d = 0;
     for (; d + tile_items <= width; d += tile_items)
-      value_tile<tile_items, V>(p, keys, v.at(d) + offset, v.item, v.step, o + d * panel_width,
-                                decay);
-    for (; d < width; ++d)
-      value_tile<1, V>(p, keys, v.at(d) + offset, v.item, v.step, o + d * panel_width, decay);
+      value_tile<tile_items, V>(p, keys, v.at(d) + offset, o + d * panel_width, decay);
+    for (; d < width; ++d) value_tile<1, V>(p, keys, v.at(d) + offset, o + d * panel_width, decay);
   });
 }
 
@@ -154,7 +150,7 @@ inline bool finite(const Operand& v, index_t width, index_t keys) {
   float rest = 0.f;
   for (index_t s = 0; s < width; s += strip_width)
     for (index_t j = 0; j < keys; ++j) {
-      const float* row = v.at(s) + j * v.step;
+      const float* row = v.at(s) + j * strip_width;
       const index_t n = min_index(strip_width, width - s);
       index_t d = 0;
       for (; d + lanes <= n; d += lanes) sum = fma(load(row + d), set1(0.f), sum);

@@ -68,15 +68,16 @@ inline void run_row(HostContext& ctx, const float* x, const WeightMatrix& w,
 class BatchProduct {
  public:
   static constexpr index_t most_rows = 504;  // of x at a time: bounds the scratch memory
-  static constexpr index_t most_units = 8;   // of tile_panels a task: its sums stay in the cache
+  /// Of tile_panels a task: its sums stay in the cache.
+  static constexpr index_t most_units = tile_panels == 1 ? 8 : 4;
 
   BatchProduct(HostContext& ctx, const WeightMatrix& w, VectorView<const float> bias)
       : ctx_(ctx), source_(w), kernels_(kernels_of(w.type())), bias_(bias) {}
 
   void run(MatrixView<const float> x, MatrixView<float> y) const {
     const index_t M = x.extent(0), N = y.extent(1), K = x.extent(1);
-    const index_t pairs = N / panel_rows / tile_panels;
-    const index_t units = pairs + ceil_div(N, panel_rows) - pairs * tile_panels;
+    const index_t groups = N / panel_rows / tile_panels;
+    const index_t units = groups + ceil_div(N, panel_rows) - groups * tile_panels;
     const double products = static_cast<double>(y.size()) * static_cast<double>(K);
     const index_t wanted = task_count(products, 1 << 20, ctx_.workers());
     const index_t tasks = min_index(units, max_index(wanted, ceil_div(units, most_units)));
@@ -96,10 +97,10 @@ class BatchProduct {
       const auto each_unit = [&](const auto& f) {
         float* sum = own.widened + tile_panels * widened_panel;
         for (index_t u = begin; u < end; ++u, sum += unit_sums)
-          if (u < pairs)
+          if (u < groups)
             f(u * tile_panels, tile_panels, sum);
           else
-            f(u - pairs + pairs * tile_panels, 1, sum);
+            f(u - groups + groups * tile_panels, 1, sum);
       };
       for (index_t k0 = 0; k0 < K; k0 += linear_block)
         each_unit([&](index_t first, int panels, float* sum) {

@@ -22,7 +22,7 @@ inline constexpr int tile_sums = 12;  // of 16 registers
 #else
 inline constexpr int tile_sums = 8;  // of 16 registers, four of them hold weights
 #endif
-inline constexpr int tile_panels = simd::lanes == 16 ? 2 : 1;
+inline constexpr int tile_panels = simd::lanes == 16 ? 4 : 1;
 inline constexpr int tile_rows = tile_sums / (tile_panels * panel_vectors);
 
 template <int Vectors>
