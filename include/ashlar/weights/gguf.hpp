@@ -284,11 +284,10 @@ class GgufFile : public TensorSource {
 
   void check_overlap(const std::vector<TensorInfo>& tensors,
                      const std::vector<Extent>& extents) const {
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-      if (extents[i].size != 0) order.push_back(i);
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return extents[a].offset < extents[b].offset; });
+    std::vector<std::size_t> order = sorted_order(
+        tensors.size(),
+        [&](std::size_t a, std::size_t b) { return extents[a].offset < extents[b].offset; });
+    std::erase_if(order, [&](std::size_t i) { return extents[i].size == 0; });
     for (std::size_t i = 1; i < order.size(); ++i) {
       const Extent before = extents[order[i - 1]], here = extents[order[i]];
       if (here.offset - before.offset < before.size)

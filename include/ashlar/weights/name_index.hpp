@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ashlar/core/types.hpp>
+#include <ashlar/weights/sorted_order.hpp>
 #include <string_view>
 #include <vector>
 
@@ -18,9 +19,7 @@ class NameIndex {
   /// Cost: n log n comparisons.
   template <class Items>
   std::size_t build(const Items& items) {
-    order_.resize(items.size());
-    for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
-    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+    order_ = sorted_order(items.size(), [&](std::size_t a, std::size_t b) {
       const int sign = std::string_view(items[a].name).compare(items[b].name);
       return sign < 0 || (sign == 0 && a < b);
     });

@@ -144,15 +144,14 @@ class SafetensorsFile : public TensorSource {
   /// Tensors follow one another from the first byte of the data to the last.
   void check_layout(const std::vector<TensorInfo>& tensors, std::span<const std::byte> data,
                     TrailingBytes trailing) const {
-    std::vector<const TensorInfo*> order;
-    order.reserve(tensors.size());
-    for (const TensorInfo& tensor : tensors) order.push_back(&tensor);
     const auto begin = [&](const TensorInfo* t) { return t->bytes.data() - data.data(); };
-    std::sort(order.begin(), order.end(), [&](const TensorInfo* a, const TensorInfo* b) {
+    const auto order = sorted_order(tensors.size(), [&](std::size_t i, std::size_t j) {
+      const TensorInfo *a = &tensors[i], *b = &tensors[j];
       return begin(a) != begin(b) ? begin(a) < begin(b) : a->bytes.size() < b->bytes.size();
     });
     std::ptrdiff_t expected = 0;
-    for (const TensorInfo* tensor : order) {
+    for (const std::size_t i : order) {
+      const TensorInfo* tensor = &tensors[i];
       if (begin(tensor) != expected)
         fail<FileError>(path(), ": tensor ", detail::quote(tensor->name), " begins at byte ",
                         begin(tensor), " of the data, expected ", expected,
