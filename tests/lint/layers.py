@@ -12,14 +12,15 @@ from pathlib import Path
 
 LAYERS = {
     "version.hpp": 0, "config.hpp": 0, "core": 1, "backend": 2,
-    "attention": 3, "ops": 3, "weights": 3, "kernels": 4,
-    "simd.hpp": 5, "eigen.hpp": 5, "openmp.hpp": 5,
+    "attention": 3, "ops": 3, "weights": 3, "kernels": 4, "cuda": 4,
+    "simd.hpp": 5, "eigen.hpp": 5, "openmp.hpp": 5, "cuda.hpp": 5,
+    "cuda.cuh": 5,
     "nn": 6, "models": 6, "interop": 7, "ashlar.hpp": 7,
 }
 # Folders of one layer that may include each other, one way: the first includes the second.
 SAME_LAYER = {("ops", "attention"), ("ops", "weights"), ("models", "nn")}
 THIRD_PARTY = {"xsimd": {"kernels/simd", "simd.hpp"}, "Eigen": {"kernels/eigen", "eigen.hpp"},
-               "omp.h": {"openmp.hpp"}}
+               "omp.h": {"openmp.hpp"}, "cuda_runtime.h": {"cuda/", "cuda.cuh"}}
 SYSTEM = re.compile(r"^([a-z0-9_]+|sys/[a-z]+\.h|(fcntl|unistd|immintrin|arm_neon|windows)\.h)$")
 MACRO_HEADERS = {"config.hpp", "version.hpp"}
 MAX_MACROS = 12

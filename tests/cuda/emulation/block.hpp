@@ -1,0 +1,242 @@
+// One emulated block of threads: a fiber a thread, taken in turns on one host thread, in an order
+// that a seed chooses.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "fiber.hpp"
+#include "shared_memory.hpp"
+
+namespace emulation {
+
+/// When asynchronous copies land: as late as the waits allow, or as they are issued.
+enum class Copies { lazy, eager };
+struct Schedule {
+  Copies copies = Copies::lazy;
+  std::uint64_t seed = 1;
+};
+/// What the emulated hardware did.
+struct Counters {
+  std::uint64_t products = 0, matrix_loads = 0, wavefronts = 0, copies = 0, barriers = 0;
+
+  Counters& operator+=(const Counters& c) {
+    products += c.products;
+    matrix_loads += c.matrix_loads;
+    wavefronts += c.wavefronts;
+    copies += c.copies;
+    barriers += c.barriers;
+    return *this;
+  }
+};
+/// A fault of the kernel: a race, a deadlock, a divergent or misaligned instruction.
+struct Fault : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+struct BlockIndex {
+  int x = 0, y = 0, z = 0;
+};
+
+struct PendingCopy {
+  std::uint32_t to;
+  const void* from;  // null: zeros
+};
+struct Thread {
+  Fiber fiber;
+  const char* waits_in = "";
+  std::vector<PendingCopy> open;                 // copies since the last commit
+  std::vector<std::vector<PendingCopy>> groups;  // committed, oldest first
+};
+struct Warp {
+  std::uint32_t alive = ~0u, runnable = ~0u, arrived = 0;
+  const char* operation = nullptr;
+  void* arguments[32] = {};
+  std::uint32_t epoch = 1;
+  Clock clock{};
+  bool at_barrier = false;
+};
+
+class Block {
+ public:
+  Block(int threads, std::size_t shared_bytes, Schedule s)
+      : schedule(s),
+        shared(shared_bytes),
+        threads_(static_cast<std::size_t>(threads)),
+        warps_(static_cast<std::size_t>(threads / 32)),
+        stacks_(static_cast<std::size_t>(threads)),
+        random_(s.seed * 0x9E3779B97F4A7C15u + 1) {
+    if (threads % 32 != 0 || threads / 32 > most_warps) throw Fault("a block of odd size");
+  }
+
+  /// Runs `body` once for every thread.
+  void run(BlockIndex i, const std::function<void()>& body) {
+    index = i;
+    body_ = &body;
+    shared.reset();
+    fault_.clear();
+    arrived_at_barrier_ = 0;
+    for (std::size_t w = 0; w < warps_.size(); ++w) {
+      warps_[w] = Warp{};
+      warps_[w].clock[w] = 1;
+    }
+    for (std::size_t t = 0; t < threads_.size(); ++t) {
+      threads_[t] = Thread{};
+      threads_[t].fiber.start(stacks_.of(t), &Block::enter);
+    }
+    current_block = this;
+    now_ = static_cast<int>(random() % warps_.size()) * 32;
+    switch_fiber(host_, threads_[static_cast<std::size_t>(now_)].fiber);
+    current_block = nullptr;
+    if (!fault_.empty()) throw Fault(fault_);
+  }
+
+  static Block& current() { return *current_block; }
+  int thread() const { return now_; }
+  int lane() const { return now_ % 32; }
+  Warp& warp() { return warps_[static_cast<std::size_t>(now_ / 32)]; }
+  Thread& self() { return threads_[static_cast<std::size_t>(now_)]; }
+  Accessor accessor() { return accessor(lane()); }
+  Accessor accessor(int of_lane) { return {now_ / 32, of_lane, warp().epoch, warp().clock}; }
+
+  [[noreturn]] void fail(const std::string& what) {
+    fault_ = what + " [block " + std::to_string(index.x) + "," + std::to_string(index.y) + "," +
+             std::to_string(index.z) + " warp " + std::to_string(now_ / 32) + " lane " +
+             std::to_string(lane()) + "]";
+    Fiber lost;
+    switch_fiber(lost, host_);
+    __builtin_unreachable();
+  }
+  void check(const std::string& wrong, const char* instruction) {
+    if (!wrong.empty()) fail(std::string(instruction) + ": " + wrong);
+  }
+
+  /// An instruction of a whole warp: the last lane to arrive executes it for all, with the
+  /// arguments of each.
+  template <class Execute>
+  void collective(const char* name, void* argument, Execute execute) {
+    Warp& w = warp();
+    if (w.arrived == 0) w.operation = name;
+    if (w.operation != name)
+      fail(std::string("lanes of a warp diverge: ") + name + " meets " + w.operation);
+    w.arguments[lane()] = argument;
+    w.arrived |= 1u << lane();
+    if (w.arrived != w.alive) return wait(name);
+    if (w.alive != ~0u) fail(std::string("some lanes have left before ") + name);
+    w.arrived = 0;
+    execute(w);
+    if (w.at_barrier) return wait(name);
+    w.runnable = w.alive;
+    if (random() % 16 == 0) change_warp();
+  }
+  /// __syncwarp.
+  void sync_warp() {
+    collective("syncwarp", nullptr, [](Warp& w) { ++w.epoch; });
+  }
+  /// __syncthreads.
+  void sync_block() {
+    collective("bar.sync", nullptr, [this](Warp& w) {
+      ++counters.barriers;
+      w.at_barrier = true;
+      if (++arrived_at_barrier_ < static_cast<int>(warps_.size())) return;
+      arrived_at_barrier_ = 0;
+      Clock all{};
+      for (const Warp& x : warps_) join(all, x.clock);
+      for (std::size_t i = 0; i < warps_.size(); ++i) {
+        Warp& x = warps_[i];
+        x.clock = all;
+        ++x.clock[i];
+        ++x.epoch;
+        x.at_barrier = false;
+        x.runnable = x.alive;
+      }
+    });
+  }
+
+  Schedule schedule;
+  SharedMemory shared;
+  BlockIndex index;
+  Counters counters;
+
+ private:
+  static void enter() {
+    Block& b = current();
+    (*b.body_)();
+    b.leave();
+  }
+  [[noreturn]] void leave() {
+    for (const auto& group : self().groups)
+      if (!group.empty()) fail("a thread ends with asynchronous copies under way");
+    if (!self().open.empty()) fail("a thread ends with asynchronous copies under way");
+    Warp& w = warp();
+    w.alive &= ~(1u << lane());
+    w.runnable &= ~(1u << lane());
+    if (w.arrived != 0 && w.arrived == w.alive)
+      fail("some lanes have left before " + std::string(w.operation));
+    const int next = find_runnable();
+    if (next >= 0) go(next);
+    for (const Warp& x : warps_)
+      if (x.alive) fail(deadlock());
+    Fiber done;
+    switch_fiber(done, host_);
+    __builtin_unreachable();
+  }
+  std::uint64_t random() {
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 7;
+    random_ ^= random_ << 17;
+    return random_;
+  }
+  void go(int t) {
+    if (t == now_) return;
+    Fiber& from = self().fiber;
+    now_ = t;
+    switch_fiber(from, self().fiber);
+  }
+  int first_of(std::size_t w) const {
+    return static_cast<int>(w) * 32 + __builtin_ctz(warps_[w].runnable);
+  }
+  /// The next lane of this warp, else a lane of another one; -1 when all wait.
+  int find_runnable() const {
+    const auto here = static_cast<std::size_t>(now_ / 32);
+    const std::uint32_t later = warps_[here].runnable & (~0u << lane());
+    if (later) return static_cast<int>(here) * 32 + __builtin_ctz(later);
+    for (std::size_t i = 0; i < warps_.size(); ++i)
+      if (const std::size_t w = (here + i) % warps_.size(); warps_[w].runnable) return first_of(w);
+    return -1;
+  }
+  void change_warp() {
+    const auto w = static_cast<std::size_t>(random() % warps_.size());
+    if (warps_[w].runnable) go(first_of(w));
+  }
+  void wait(const char* where) {
+    self().waits_in = where;
+    warp().runnable &= ~(1u << lane());
+    const int next = find_runnable();
+    if (next < 0) fail(deadlock());
+    go(next);
+  }
+  std::string deadlock() const {
+    std::string text = "deadlock:";
+    for (std::size_t w = 0; w < warps_.size(); ++w)
+      if (warps_[w].alive)
+        text +=
+            " warp " + std::to_string(w) + " waits in " +
+            threads_[w * 32 + static_cast<std::size_t>(__builtin_ctz(warps_[w].alive))].waits_in;
+    return text;
+  }
+
+  static inline thread_local Block* current_block = nullptr;
+  std::vector<Thread> threads_;
+  std::vector<Warp> warps_;
+  Stacks stacks_;
+  std::uint64_t random_;
+  const std::function<void()>* body_ = nullptr;
+  Fiber host_;
+  std::string fault_;
+  int now_ = 0, arrived_at_barrier_ = 0;
+};
+
+}  // namespace emulation
