@@ -158,7 +158,11 @@ struct AttentionForward {
     for (int r = 0; r < 2; ++r) {
       SoftmaxState<float> row = whole_row<P>(rows, r, factor);
       const index_t t = t0 + accumulator_row(lane, 2 * r);
-      const float sink_scale = t < query_count ? join_sink(a, head, row) : 1.f;
+      float sink_scale = 1.f;
+      if (t < query_count)
+        sink_scale = join_sink(a, head, row);
+      else
+        row = {};  // no query: whatever stands here
       const float scale = row.l != 0.f ? sink_scale * P::reciprocal(row.l) : 0.f;
       if (t >= stored) continue;
       T* out = a.output(b, head, t);
