@@ -2,7 +2,7 @@
 // emulated device with the same members instead (tests/cuda/emulation/device.hpp).
 #pragma once
 
-#include <ashlar/core/dtype.hpp>
+#include <ashlar/cuda/words.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::cuda {
 
@@ -35,12 +35,41 @@ struct Ptx {
     *static_cast<V*>(__cvta_shared_to_generic(address)) = value;
   }
 
+  /// Adds to an integer of 32 or 64 bits, at once with what other threads add.
+  template <class V>
+  static ASHLAR_DEVICE void add_shared(std::uint32_t address, V value) {
+    using Word = std::conditional_t<sizeof(V) == 8, unsigned long long, unsigned>;
+    atomicAdd(static_cast<Word*>(__cvta_shared_to_generic(address)), static_cast<Word>(value));
+  }
+
+  // --- global memory -------------------------------------------------------------------------
+  /// A value at an address that is a multiple of its alignment.
+  template <class V>
+  static ASHLAR_DEVICE V load(const void* from) {
+    return *static_cast<const V*>(from);
+  }
+  template <class V>
+  static ASHLAR_DEVICE void store(void* to, V value) {
+    *static_cast<V*>(to) = value;
+  }
+  /// Of memory that no kernel is writing, and that is read once: it takes no place of others in L1.
+  static ASHLAR_DEVICE Words<4> load_once(const void* from) {
+    Words<4> x;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(x.word[0]), "=r"(x.word[1]), "=r"(x.word[2]), "=r"(x.word[3])
+                 : "l"(from));
+    return x;
+  }
+
   // --- order -----------------------------------------------------------------------------------
   static ASHLAR_DEVICE void sync_warp() { __syncwarp(); }
   static ASHLAR_DEVICE void sync_block() { __syncthreads(); }
 
   // --- between the lanes of a warp -------------------------------------------------------------
   static ASHLAR_DEVICE float shuffle_xor(float value, int mask) {
+    return __shfl_xor_sync(~0u, value, mask);
+  }
+  static ASHLAR_DEVICE std::uint32_t shuffle_xor(std::uint32_t value, int mask) {
     return __shfl_xor_sync(~0u, value, mask);
   }
   static ASHLAR_DEVICE float shuffle(float value, int lane) {
@@ -76,6 +105,19 @@ struct Ptx {
     else
       asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     return pair;
+  }
+
+  /// The two elements of a pair as floats.
+  template <class T>
+  static ASHLAR_DEVICE void unpack(std::uint32_t pair, float& low, float& high) {
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      low = __uint_as_float(pair << 16);
+      high = __uint_as_float(pair & 0xffff0000u);
+    } else {
+      asm("{ .reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l; cvt.f32.f16 %1, h; }"
+          : "=f"(low), "=f"(high)
+          : "r"(pair));
+    }
   }
 
   /// A packed pair to two neighbouring elements in global memory, the first one 4-byte aligned.

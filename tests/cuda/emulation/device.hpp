@@ -1,7 +1,7 @@
 // The primitives of the kernels on an emulated block, with the members of ashlar::cuda::Ptx.
 #pragma once
 
-#include <ashlar/core/dtype.hpp>
+#include <ashlar/cuda/words.hpp>
 #include <cmath>
 
 #include "block.hpp"
@@ -30,11 +30,43 @@ struct Device {
     b.check(b.shared.check_write(address, sizeof(V), b.accessor()), "st.shared");
     std::memcpy(b.shared.at(address), &value, sizeof(V));
   }
+  template <class V>
+  static void add_shared(std::uint32_t address, V value) {
+    Block& b = block();
+    b.check(b.shared.check_add(address, sizeof(V), b.accessor()), "atom.shared.add");
+    V sum;
+    std::memcpy(&sum, b.shared.at(address), sizeof(V));
+    sum += value;
+    std::memcpy(b.shared.at(address), &sum, sizeof(V));
+  }
+
+  // --- global memory ---------------------------------------------------------------------------
+  template <class V>
+  static V load(const void* from) {
+    if (reinterpret_cast<std::uintptr_t>(from) % alignof(V) != 0)
+      block().fail("ld.global: misaligned");
+    V value;
+    std::memcpy(&value, from, sizeof(V));
+    return value;
+  }
+  template <class V>
+  static void store(void* to, V value) {
+    if (reinterpret_cast<std::uintptr_t>(to) % alignof(V) != 0)
+      block().fail("st.global: misaligned");
+    std::memcpy(to, &value, sizeof(V));
+  }
+  static ashlar::cuda::Words<4> load_once(const void* from) {
+    return load<ashlar::cuda::Words<4>>(from);
+  }
+
   static void sync_warp() { block().sync_warp(); }
   static void sync_block() { block().sync_block(); }
 
   // --- between lanes ---------------------------------------------------------------------------
   static float shuffle_xor(float value, int mask) {
+    return exchange("shfl.bfly", value, [mask](int lane) { return lane ^ mask; });
+  }
+  static std::uint32_t shuffle_xor(std::uint32_t value, int mask) {
     return exchange("shfl.bfly", value, [mask](int lane) { return lane ^ mask; });
   }
   static float shuffle(float value, int from) {
@@ -62,6 +94,11 @@ struct Device {
   template <class T>
   static std::uint32_t pack(float low, float high) {
     return T(low).bits | std::uint32_t{T(high).bits} << 16;
+  }
+  template <class T>
+  static void unpack(std::uint32_t pair, float& low, float& high) {
+    low = T::from_bits(static_cast<std::uint16_t>(pair));
+    high = T::from_bits(static_cast<std::uint16_t>(pair >> 16));
   }
   template <class T>
   static void store_pair(T* to, std::uint32_t pair) {
@@ -144,10 +181,10 @@ struct Device {
   /// Denormal numbers are 0 in the approximate functions.
   static float flush(float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.f, x) : x; }
 
-  template <class From>
-  static float exchange(const char* name, float value, From from) {
+  template <class V, class From>
+  static V exchange(const char* name, V value, From from) {
     struct Argument {
-      float value, result;
+      V value, result;
       int source;
     } argument{value, 0, from(block().lane())};
     block().collective(name, &argument, [](Warp& w) {
