@@ -1,58 +1,17 @@
-// Logits of given tokens, and what leads to them: the work of the program `logits`.
+// Logits of given tokens under a causal language model: the work of the program `logits`.
 #pragma once
 
 #include <algorithm>
-#include <ashlar/models/text_encoder.hpp>
+#include <ashlar/models/language_model.hpp>
 #include <ashlar/weights/safetensors_writer.hpp>
-#include <charconv>
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "token_table.hpp"
+
 namespace ashlar::examples {
-
-/// Sequences of equal length.
-struct TokenTable {
-  index_t batch = 0, length = 0;
-  std::vector<std::int32_t> ids;  ///< [B, T]
-};
-
-/// Reads "1,2,3;4,5,6": ids separated by commas, sequences by semicolons.
-/// Throws: ValueError that names the item.
-inline TokenTable parse_tokens(std::string_view text) {
-  TokenTable table;
-  const auto next = [](std::string_view& rest, char end) {
-    const std::size_t at = (std::min)(rest.find(end), rest.size());
-    const std::string_view part = rest.substr(0, at);
-    rest.remove_prefix((std::min)(at + 1, rest.size()));
-    return part;
-  };
-  const auto count = [](std::string_view list, char separator) {
-    return static_cast<index_t>(std::count(list.begin(), list.end(), separator)) + 1;
-  };
-  table.batch = count(text, ';');
-  for (index_t b = 0; b < table.batch; ++b) {
-    std::string_view list = next(text, ';');
-    const std::string name = join("tokens of sequence ", b + 1);
-    if (list.empty()) fail<ValueError>(name, ": got none, expected at least 1");
-    const index_t length = count(list, ',');
-    if (b > 0 && length != table.length)
-      fail<ValueError>(name, ": got ", length, ", expected ", table.length,
-                       " as in the first sequence");
-    table.length = length;
-    for (index_t t = 0; t < length; ++t) {
-      const std::string_view item = next(list, ',');
-      std::int32_t id = -1;
-      const auto [end, problem] = std::from_chars(item.data(), item.data() + item.size(), id);
-      if (problem != std::errc() || end != item.data() + item.size() || id < 0)
-        fail<ValueError>(name, ": item ", t + 1, " is \"", item, "\", expected a token id");
-      table.ids.push_back(id);
-    }
-  }
-  return table;
-}
 
 struct LogitsOptions {
   bool hidden = false;  ///< keep what enters each layer
@@ -83,10 +42,38 @@ struct StreamRecorder final : LayerObserver {
 };
 }  // namespace detail
 
+/// The N best tokens after those that a model just ran, one at a time with its cache.
+/// Shapes: logits [B, T, V] of the tokens that it ran; result [B, N].
+template <class Model>
+std::vector<std::int64_t> continue_greedily(Model& model, std::span<const float> logits, index_t B,
+                                            index_t N) {
+  const index_t D = model.info().d_model, V = model.info().vocabulary;
+  const auto elements = [](auto... extents) { return static_cast<std::size_t>((extents * ...)); };
+  std::vector<std::int64_t> best(elements(B, N));
+  std::vector<float> hidden(elements(B, D)), step(elements(B, V));
+  std::vector<std::int32_t> next(elements(B));
+  std::size_t each = logits.size() / elements(B);  // of a sequence
+  for (index_t n = 0; n < N; ++n) {
+    if (n > 0) {
+      model.forward({next.data(), {B, 1}}, {hidden.data(), {B, D}});
+      model.head({hidden.data(), {B, D}}, {step.data(), {B, V}});
+      logits = step;
+      each = elements(V);
+    }
+    for (index_t b = 0; b < B; ++b) {
+      const std::int32_t id = arg_max(logits.subspan(elements(b) * each, each).last(elements(V)));
+      next[elements(b)] = id;
+      best[elements(b * N + n)] = id;
+    }
+  }
+  return best;
+}
+
 /// Runs the tokens in one call, then continues them one token at a time with the cache.
-/// Throws: ValueError for tokens beyond the model's context or vocabulary.
+/// Throws: ValueError for tokens beyond the model's context or vocabulary, or of several lengths.
 inline LogitsResult run_logits(LanguageModel& model, const TokenTable& tokens,
                                const LogitsOptions& options = {}) {
+  expect_equal_lengths(tokens);
   const LanguageModelInfo& info = model.info();
   const index_t B = tokens.batch, T = tokens.length, D = info.d_model, V = info.vocabulary;
   const auto elements = [](auto... extents) { return static_cast<std::size_t>((extents * ...)); };
@@ -104,48 +91,7 @@ inline LogitsResult run_logits(LanguageModel& model, const TokenTable& tokens,
   result.logits.resize(elements(B, T, V));
   model.head({hidden.data(), {B * T, D}}, {result.logits.data(), {B * T, V}});
 
-  result.greedy.resize(elements(B, options.greedy));
-  std::vector<float> logits(elements(B, V));
-  std::vector<std::int32_t> next(elements(B));
-  hidden.resize(elements(B, D));
-  for (index_t n = 0; n < options.greedy; ++n) {
-    if (n > 0) {
-      model.forward({next.data(), {B, 1}}, {hidden.data(), {B, D}});
-      model.head({hidden.data(), {B, D}}, {logits.data(), {B, V}});
-    }
-    for (index_t b = 0; b < B; ++b) {
-      const float* row =
-          n > 0 ? &logits[elements(b, V)] : &result.logits[elements(b * T + T - 1, V)];
-      const std::int32_t id = arg_max({row, elements(V)});
-      next[elements(b)] = id;
-      result.greedy[elements(b * options.greedy + n)] = id;
-    }
-  }
-  return result;
-}
-
-/// The same for an encoder: logits of its masked-LM head, all tokens true and of type 0.
-/// Throws: ValueError for greedy tokens, and for a checkpoint without that head.
-inline LogitsResult run_logits(TextEncoder& model, const TokenTable& tokens,
-                               const LogitsOptions& options = {}) {
-  if (options.greedy > 0)
-    fail<ValueError>("greedy is ", options.greedy, ", expected 0: ", model.info().family,
-                     " is an encoder, which continues nothing");
-  const index_t M = tokens.batch * tokens.length, D = model.info().d_model;
-  LogitsResult result{
-      tokens.batch, tokens.length, model.info().vocabulary, D, model.info().layers, {}, {}, {}, 0};
-  detail::StreamRecorder recorder;
-  recorder.rows = &result.hidden_states;
-  std::vector<float> hidden(static_cast<std::size_t>(M * D));
-  TokenBatch batch(tokens.batch, tokens.length);
-  model.forward(batch, {tokens.ids.data(), {tokens.batch, tokens.length}}, {},
-                {hidden.data(), {M, D}}, options.hidden ? &recorder : nullptr);
-  if (options.hidden) {  // the observer also saw what left the last layer; the output stands for it
-    result.hidden_states.resize(static_cast<std::size_t>(result.layers * M * D));
-    result.hidden_states.insert(result.hidden_states.end(), hidden.begin(), hidden.end());
-  }
-  result.logits.resize(static_cast<std::size_t>(M * result.vocabulary));
-  model.head({hidden.data(), {M, D}}, {result.logits.data(), {M, result.vocabulary}});
+  result.greedy = continue_greedily(model, result.logits, B, options.greedy);
   return result;
 }
 

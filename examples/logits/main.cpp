@@ -1,58 +1,126 @@
-// Writes a checkpoint's logits for given tokens to a safetensors file.
+// Writes what a checkpoint gives for an input, its logits above all, to a safetensors file.
 #include <cinttypes>
 #include <string>
 
-#include "common/logits_run.hpp"
+#include "common/any_model.hpp"
+#include "common/encoder_run.hpp"
 #include "common/program.hpp"
-#include "common/text_encoders.hpp"
 
-int main(int argc, char** argv) {
-  using namespace ashlar;
-  using namespace ashlar::examples;
-  std::string checkpoint_path, tokens_text, out;
+namespace {
+
+using namespace ashlar;
+using namespace ashlar::examples;
+
+struct Arguments {
+  std::string checkpoint, tokens, types, decoder_tokens, input, out;
   LogitsOptions options;
   ModelOptions running;
+};
 
+EncoderInput read_arguments(const Arguments& arguments) {
+  EncoderInput input;
+  if (!arguments.tokens.empty()) input.tokens = parse_padded_tokens(arguments.tokens);
+  if (!arguments.types.empty()) input.types = parse_padded_tokens(arguments.types);
+  if (!arguments.decoder_tokens.empty())
+    input.decoder_tokens = parse_padded_tokens(arguments.decoder_tokens);
+  if (!arguments.input.empty()) read_input(arguments.input, input);
+  return input;
+}
+
+void print_tensor(const std::string& path, const std::string& name,
+                  const std::vector<index_t>& shape) {
+  std::printf("%s: %s %s\n", path.c_str(), name.c_str(),
+              ashlar::detail::shape_text(shape.data(), static_cast<int>(shape.size())).c_str());
+}
+void print_hash(const std::vector<float>& values) {
+  std::printf("hash: %016" PRIx64 "\n", hash_bits(values));
+}
+
+void run(LanguageModel& model, const EncoderInput& input, const Arguments& arguments,
+         const SafetensorsMetadata& metadata) {
+  input.expect(model.info().family, input.has_tokens);
+  const LogitsResult result = run_logits(model, *input.tokens, arguments.options);
+  write_logits(arguments.out, result, metadata);
+  print_tensor(arguments.out, "logits", {result.batch, result.length, result.vocabulary});
+  print_hash(result.logits);
+}
+
+template <class Model>
+void run(Model& model, const EncoderInput& input, const Arguments& arguments,
+         const SafetensorsMetadata& metadata) {
+  const EncoderOutput output = run_encoder(model, input, arguments.options);
+  write_output(arguments.out, output, metadata);
+  std::vector<float> all;
+  for (const NamedTensor& t : output.results) {
+    print_tensor(arguments.out, t.name, t.shape);
+    all.insert(all.end(), t.values.begin(), t.values.end());
+  }
+  print_hash(all);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
   CLI::App app(
-      "Writes a checkpoint's logits for given tokens to a safetensors file, as\n"
-      "  logits         F32 [B, T, V]         of BERT and its kin: the masked-LM head's\n"
-      "  hidden_states  F32 [L + 1, B, T, D]  with --hidden: what enters each layer, and\n"
-      "                                       what the head takes (after the final norm)\n"
-      "  greedy         I64 [B, N]            with --greedy: best tokens, by the cache\n"
-      "and prints a hash of the bits of the logits.",
+      "Writes what a checkpoint gives for an input to a safetensors file:\n"
+      "  decoders          --tokens; logits, and with --hidden all hidden_states in one\n"
+      "                    tensor [L + 1, B, T, D]\n"
+      "  BERT and its kin  --tokens [--types]; last_hidden_state, and what heads there are:\n"
+      "                    logits, pooler_output; of a BERT with both its heads\n"
+      "                    prediction_logits and seq_relationship_logits\n"
+      "  T5, BART, the transformer of 2017\n"
+      "                    --tokens --decoder-tokens; encoder_last_hidden_state,\n"
+      "                    decoder_last_hidden_state, logits\n"
+      "  Whisper           --input with input_features [B, mels, frames], --decoder-tokens;\n"
+      "                    the same\n"
+      "  ViT, DINOv2, CaiT --input with pixel_values [B, channels, height, width];\n"
+      "                    last_hidden_state, and what heads there are: logits, pooler_output\n"
+      "  CLIP              --tokens, --input with pixel_values, or both; text_embeds,\n"
+      "                    image_embeds, logits_per_image and what leads to them\n"
+      "Names are those of the models in transformers. All are F32 but greedy, I64 [B, N]. With\n"
+      "--hidden there is also [encoder_|decoder_|text_|vision_]hidden_states.I: what enters layer\n"
+      "I, and as the last what leaves the layers, which transformers shows after the final norm\n"
+      "but for images, CLIP and the transformer of 2017; of CaiT class_states.I too, the class\n"
+      "token after each of its layers. Rows past the end of a shorter sequence are zeros.\n"
+      "Prints the shapes and a hash of the bits (hidden states not among them).",
       "logits");
-  app.add_option("checkpoint", checkpoint_path,
+  app.add_option("checkpoint", arguments.checkpoint,
                  "A .gguf file, or a folder with config.json and *.safetensors")
       ->type_name("CHECKPOINT")
       ->required();
-  app.add_option("--tokens", tokens_text, "Token ids; sequences of equal length separated by ;")
-      ->type_name("1,2,3[;4,5,6]")
+  app.add_option("--tokens", arguments.tokens,
+                 "Token ids; sequences separated by ;, of equal length under a decoder")
+      ->type_name("1,2,3[;4,5,6]");
+  app.add_option("--types", arguments.types, "BERT's token types, all 0 without")
+      ->type_name("0,0,1[;0,1,1]");
+  app.add_option("--decoder-tokens", arguments.decoder_tokens,
+                 "Token ids of the decoder, sequences of equal length")
+      ->type_name("1,2[;3,4]");
+  app.add_option("--input", arguments.input,
+                 "A file with pixel_values or input_features, as the model's preprocessor gives "
+                 "them; other tensors are left alone")
+      ->type_name("F.safetensors");
+  app.add_option("--out", arguments.out, "The file to write")
+      ->type_name("F.safetensors")
       ->required();
-  app.add_option("--out", out, "The file to write")->type_name("F.safetensors")->required();
-  app.add_flag("--hidden", options.hidden, "Write hidden_states too");
-  app.add_option("--greedy", options.greedy, "Continue each sequence by N tokens")
+  app.add_flag("--hidden", arguments.options.hidden, "Write the hidden states too");
+  app.add_option("--greedy", arguments.options.greedy,
+                 "Continue each sequence of a decoder by N tokens, through the caches")
       ->type_name("N")
       ->check(at_least(0));
-  add_backend_option(app, running);
-  add_threads_option(app, running);
+  add_backend_option(app, arguments.running);
+  add_threads_option(app, arguments.running);
 
   return run_program(app, argc, argv, [&] {
-    const TokenTable tokens = parse_tokens(tokens_text);
-    const Checkpoint checkpoint(checkpoint_path);
-    LogitsResult result;
-    if (is_text_encoder(checkpoint)) {
-      ThreadPool pool(thread_count(running.threads));
-      ProgressLine progress("Loading " + checkpoint.path());
-      const auto model =
-          load_any_text_encoder(checkpoint, running.backend, pool.executor(), progress);
-      result = run_logits(*model, tokens, options);
-    } else {
-      const RunningModel model = open_model(checkpoint, running);
-      result = run_logits(*model, tokens, options);
-    }
-    write_logits(out, result, {{"family", checkpoint.family()}, {"backend", running.backend}});
-    std::printf("%s: logits [%lld, %lld, %lld]\nhash: %016" PRIx64 "\n", out.c_str(),
-                static_cast<long long>(result.batch), static_cast<long long>(result.length),
-                static_cast<long long>(result.vocabulary), hash_bits(result.logits));
+    const EncoderInput input = read_arguments(arguments);
+    const Checkpoint checkpoint(arguments.checkpoint);
+    const AnyModel any = open_any_model(checkpoint, arguments.running);
+    std::visit(
+        [&](const auto& model) {
+          run(*model, input, arguments,
+              {{"family", checkpoint.family()}, {"backend", arguments.running.backend}});
+        },
+        any.model);
   });
 }

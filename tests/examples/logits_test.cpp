@@ -11,7 +11,6 @@
 #include "common/logits_run.hpp"
 #include "common/open_model.hpp"
 #include "common/sequence.hpp"
-#include "common/text_encoders.hpp"
 #include "golden/model_case.hpp"
 #include "support/compare.hpp"
 
@@ -50,6 +49,18 @@ TEST(ParseTokens, NamesWhatIsWrong) {
   for (const char* item : {"x", "", "-1", "1.5", " 2", "2147483648", "+3", "0x1"})
     EXPECT_EQ(error((std::string("1,") + item).c_str()),
               join("tokens of sequence 1: item 2 is \"", item, "\", expected a token id"));
+}
+
+TEST(ParseTokens, PadsShorterSequences) {
+  const TokenTable table = parse_padded_tokens("1;2,3,4;5,6");
+  EXPECT_EQ(table.batch, 3);
+  EXPECT_EQ(table.length, 3);
+  EXPECT_EQ(table.ids, (std::vector<std::int32_t>{1, 0, 0, 2, 3, 4, 5, 6, 0}));
+  EXPECT_EQ(table.lengths, (std::vector<index_t>{1, 3, 2}));
+  EXPECT_EQ(table.token_batch().lengths()(2, 3), 2);
+  EXPECT_TRUE(parse_padded_tokens("1,2;3,4").lengths.empty());
+  EXPECT_EQ(message_of([&] { expect_equal_lengths(table); }),
+            "tokens of sequence 2: got 3, expected 1 as in the first sequence");
 }
 
 TEST(HashBits, IsFnv1a) {
@@ -105,30 +116,6 @@ INSTANTIATE_TEST_SUITE_P(Models, GoldenLogits,
                            return std::string(std::get<0>(test.param)) + "_" +
                                   std::get<1>(test.param);
                          });
-
-/// A golden encoder whose sequences have no padding is run as it is, another one by its first.
-TEST(Logits, OfAnEncoder) {
-  for (const char* name : {"roberta", "modernbert"})
-    for (const char* backend : {"scalar", "simd", "eigen"}) {
-      const golden::ModelCase c(std::string(ASHLAR_TEST_DATA "/encoder/") + name);
-      const ashlar::Checkpoint checkpoint(c.folder());
-      ProgressLine progress("", true);
-      const auto model = load_any_text_encoder(checkpoint, backend, {}, progress);
-      const auto ids = c.expected<std::int32_t>("input_ids"),
-                 mask = c.expected<std::int32_t>("attention_mask");
-      TokenTable tokens{1, 0, {}};
-      while (tokens.length < c.tokens() && mask[static_cast<std::size_t>(tokens.length)] != 0)
-        tokens.ids.push_back(ids[static_cast<std::size_t>(tokens.length++)]);
-      const LogitsResult result = run_logits(*model, tokens, {.hidden = true});
-      auto expected = c.expected<float>("logits");
-      expected.resize(static_cast<std::size_t>(tokens.length * result.vocabulary));
-      EXPECT_TRUE(support::all_close_to_largest(result.logits, expected, 2e-5))
-          << name << " " << backend;
-      EXPECT_EQ(static_cast<ashlar::index_t>(result.hidden_states.size()),
-                (result.layers + 1) * tokens.length * result.d_model);
-      EXPECT_THROW(run_logits(*model, tokens, {.greedy = 1}), ashlar::ValueError);
-    }
-}
 
 TEST(Logits, ScalarAndSimdHashAlike) {
   const ashlar::Checkpoint checkpoint(ASHLAR_TEST_DATA "/decoder/llama3");

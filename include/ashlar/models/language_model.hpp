@@ -22,6 +22,15 @@ class LayerObserver {
   virtual void observe(index_t layer, MatrixView<const float> x) = 0;
 };
 
+namespace detail {
+/// The observer as the function that models call; null looks at nothing.
+inline auto observing(LayerObserver* observer) {
+  return [observer](index_t layer, MatrixView<const float> x) {
+    if (observer) observer->observe(layer, x);
+  };
+}
+}  // namespace detail
+
 /// One model with one state. Made by load_language_model.
 class LanguageModel {
  public:
@@ -77,9 +86,7 @@ class FamilyModel final : public LanguageModel {
   void forward(MatrixView<const std::int32_t> tokens, MatrixView<float> hidden,
                LayerObserver* observer) override {
     Lm::forward(context_, model_.config, model_.weights, *state_, tokens, hidden,
-                [&](index_t layer, MatrixView<const float> x) {
-                  if (observer) observer->observe(layer, x);
-                });
+                detail::observing(observer));
   }
   void head(MatrixView<const float> hidden, MatrixView<float> logits) override {
     Lm::head(context_, model_.config, model_.weights, hidden, logits);
