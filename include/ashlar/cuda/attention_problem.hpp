@@ -3,14 +3,10 @@
 
 #include <ashlar/attention/online_softmax.hpp>
 #include <ashlar/attention/options.hpp>
+#include <ashlar/cuda/grid.hpp>
 #include <ashlar/cuda/key_source.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::cuda {
-
-/// Blocks of a launch in three dimensions.
-struct Grid {
-  index_t x = 1, y = 1, z = 1;
-};
 
 /// q [B, T, N, H] and out [B, T, N, Hv], or packed with a batch stride of 0. Everything that is
 /// pointed to, the options' lengths, sinks and lse included, lies on the device.

@@ -35,13 +35,6 @@ struct Ptx {
     *static_cast<V*>(__cvta_shared_to_generic(address)) = value;
   }
 
-  /// Adds to an integer of 32 or 64 bits, at once with what other threads add.
-  template <class V>
-  static ASHLAR_DEVICE void add_shared(std::uint32_t address, V value) {
-    using Word = std::conditional_t<sizeof(V) == 8, unsigned long long, unsigned>;
-    atomicAdd(static_cast<Word*>(__cvta_shared_to_generic(address)), static_cast<Word>(value));
-  }
-
   // --- global memory -------------------------------------------------------------------------
   /// A value at an address that is a multiple of its alignment.
   template <class V>

@@ -30,16 +30,6 @@ struct Device {
     b.check(b.shared.check_write(address, sizeof(V), b.accessor()), "st.shared");
     std::memcpy(b.shared.at(address), &value, sizeof(V));
   }
-  template <class V>
-  static void add_shared(std::uint32_t address, V value) {
-    Block& b = block();
-    b.check(b.shared.check_add(address, sizeof(V), b.accessor()), "atom.shared.add");
-    V sum;
-    std::memcpy(&sum, b.shared.at(address), sizeof(V));
-    sum += value;
-    std::memcpy(b.shared.at(address), &sum, sizeof(V));
-  }
-
   // --- global memory ---------------------------------------------------------------------------
   template <class V>
   static V load(const void* from) {

@@ -39,7 +39,6 @@ class SharedMemory {
   void reset() {
     std::memset(data_, 0xff, bytes_);
     history_.assign(bytes_ / 4 + 1, Granule{});
-    adds_.clear();
   }
   unsigned char* at(std::uint32_t address) { return data_ + address; }
 
@@ -49,8 +48,7 @@ class SharedMemory {
     for (std::uint32_t i = address / 4; i < (address + count + 3) / 4; ++i) {
       Granule& g = history_[i];
       if (g.pending) return "read of shared memory whose asynchronous copy is under way";
-      if (!g.write_is_before(by) || !adds_are_before(i, by))
-        return "race: read after a write that nothing orders";
+      if (!g.write_is_before(by)) return "race: read after a write that nothing orders";
       g.read_clock[static_cast<std::size_t>(by.warp)] = by.clock[static_cast<std::size_t>(by.warp)];
       if (g.read_warp != by.warp || g.read_epoch != by.epoch) g.read_lanes = 0;
       g.read_warp = static_cast<std::int8_t>(by.warp);
@@ -67,26 +65,10 @@ class SharedMemory {
     for (std::uint32_t i = address / 4; i < (address + count + 3) / 4; ++i) {
       Granule& g = history_[i];
       if (g.pending) return "write to shared memory whose asynchronous copy is under way";
-      if (!g.write_is_before(by) || !adds_are_before(i, by))
-        return "race: write after a write that nothing orders";
+      if (!g.write_is_before(by)) return "race: write after a write that nothing orders";
       if (!g.reads_are_before(by)) return "race: write after a read that nothing orders";
       g.written(by);
       g.pending = pending;
-    }
-    return "";
-  }
-  /// Empty, or what is wrong with an atomic addition. Additions need no order among themselves.
-  std::string check_add(std::uint32_t address, std::uint32_t count, const Accessor& by) {
-    if (const std::string wrong = check_place(address, count); !wrong.empty()) return wrong;
-    for (std::uint32_t i = address / 4; i < (address + count + 3) / 4; ++i) {
-      Granule& g = history_[i];
-      if (g.pending) return "addition to shared memory whose asynchronous copy is under way";
-      if (!g.write_is_before(by)) return "race: addition after a write that nothing orders";
-      if (!g.reads_are_before(by)) return "race: addition after a read that nothing orders";
-      if (adds_.empty()) adds_.resize(history_.size());
-      const auto w = static_cast<std::size_t>(by.warp);
-      adds_[i].clock[w] = by.clock[w];
-      adds_[i].epoch[w] = by.epoch;
     }
     return "";
   }
@@ -123,18 +105,6 @@ class SharedMemory {
     }
   };
 
-  struct Adds {  // the newest ones of each warp
-    Clock clock{}, epoch{};
-  };
-  bool adds_are_before(std::size_t granule, const Accessor& by) const {
-    if (adds_.empty()) return true;
-    const Adds& a = adds_[granule];
-    for (std::size_t w = 0; w < a.clock.size(); ++w)
-      if (a.clock[w] > by.clock[w]) return false;
-    const auto own = static_cast<std::size_t>(by.warp);
-    return a.clock[own] == 0 || a.epoch[own] != by.epoch;
-  }
-
   std::string check_place(std::uint32_t address, std::uint32_t count) const {
     if (address % (count < 16 ? count : 16) != 0)
       return "misaligned access of " + std::to_string(count) + " bytes at shared address " +
@@ -149,7 +119,6 @@ class SharedMemory {
   unsigned char* data_;
   std::size_t bytes_;
   std::vector<Granule> history_;
-  std::vector<Adds> adds_;  // none unless a kernel adds
 };
 
 }  // namespace emulation
