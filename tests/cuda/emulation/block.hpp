@@ -163,6 +163,7 @@ class Block {
  private:
   static void enter() {
     Block& b = current();
+    fiber_begins(b.host_);
     (*b.body_)();
     b.leave();
   }
