@@ -126,7 +126,9 @@ ASHLAR_HD ASHLAR_INLINE V gate(V x, V w, Exponential<V> e) {
                    O::select(O::less(w, O::set1(-93.5f)), O::set1(-0.0f), y));
 }
 /// The same for double. Below -708 the result is -0, as it is at -inf.
-inline double gate(double x, double w) { return w < -708 ? -0.0 : x / (1 + std::exp(-w)); }
+ASHLAR_HD inline double gate(double x, double w) {
+  return w < -708 ? -0.0 : x / (1 + std::exp(-w));
+}
 
 template <class V>
 inline constexpr bool is_double = std::is_same_v<V, double>;

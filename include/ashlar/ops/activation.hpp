@@ -10,54 +10,54 @@ namespace ashlar::inline ASHLAR_ABI {
 namespace act {
 struct Identity {
   template <class V>
-  static V apply(V x) {
+  ASHLAR_HD static V apply(V x) {
     return x;
   }
 };
 struct Relu {
   template <class V>
-  static V apply(V x) {
+  ASHLAR_HD static V apply(V x) {
     return math::relu(x);
   }
 };
 /// max(x, 0)^2. Source: So et al. 2021, Primer.
 struct ReluSquared {
   template <class V>
-  static V apply(V x) {
+  ASHLAR_HD static V apply(V x) {
     return math::relu_squared(x);
   }
 };
 struct Sigmoid {
   template <class V>
-  static V apply(V x) {
+  ASHLAR_HD static V apply(V x) {
     return math::sigmoid(x);
   }
 };
 /// x sigmoid(x). Source: Elfwing et al. 2017.
 struct Silu {
   template <class V>
-  static V apply(V x) {
+  ASHLAR_HD static V apply(V x) {
     return math::silu(x);
   }
 };
 /// x Phi(x). Source: Hendrycks and Gimpel 2016.
 struct Gelu {
   template <class V>
-  static V apply(V x) {
+  ASHLAR_HD static V apply(V x) {
     return math::gelu_erf(x);
   }
 };
 /// The same with Phi by tanh, "gelu_new" and "gelu_pytorch_tanh".
 struct GeluTanh {
   template <class V>
-  static V apply(V x) {
+  ASHLAR_HD static V apply(V x) {
     return math::gelu_tanh(x);
   }
 };
 /// x sigmoid(1.702 x).
 struct GeluQuick {
   template <class V>
-  static V apply(V x) {
+  ASHLAR_HD static V apply(V x) {
     return math::gelu_quick(x);
   }
 };

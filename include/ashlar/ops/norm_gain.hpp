@@ -14,36 +14,36 @@ namespace gain {
 /// whose module rounds to the type of its weights, with activations and weights of one type.
 struct AfterRounding {
   template <class T, class V>
-  static V apply(V x, V w) {
+  ASHLAR_HD static V apply(V x, V w) {
     return round_to<T>(x) * w;
   }
 };
 /// w * x: rounded once. gpt-oss, Gemma 4.
 struct BeforeRounding {
   template <class T, class V>
-  static V apply(V x, V w) {
+  ASHLAR_HD static V apply(V x, V w) {
     return x * w;
   }
   template <class V>
-  static V factor(V w) {
+  ASHLAR_HD static V factor(V w) {
     return w;
   }
 };
 /// (1 + w) * x, the sum in f32: rounded once. Gemma 1 to 3, Nemotron.
 struct PlusOne {
   template <class T, class V>
-  static V apply(V x, V w) {
+  ASHLAR_HD static V apply(V x, V w) {
     return x * (V(1.f) + w);
   }
   template <class V>
-  static V factor(V w) {
+  ASHLAR_HD static V factor(V w) {
     return V(1.f) + w;
   }
 };
 /// x: a norm without weights. Gemma 4's values, the router of its experts.
 struct None {
   template <class T, class V>
-  static V apply(V x, V) {
+  ASHLAR_HD static V apply(V x, V) {
     return x;
   }
 };
