@@ -1,0 +1,65 @@
+// Puts a kernel on a context's stream.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <ashlar/cuda/context.hpp>
+#include <ashlar/cuda/grid.hpp>
+#include <ashlar/cuda/kernel_shell.cuh>
+#include <iterator>
+
+namespace ashlar::inline ASHLAR_ABI::cuda {
+
+/// Throws CudaError unless a call of the runtime succeeded.
+inline void check(std::string_view call, cudaError_t code) {
+  if (code != cudaSuccess)
+    fail_cuda(call, static_cast<int>(code), cudaGetErrorName(code), cudaGetErrorString(code));
+}
+
+/// The device that host code needs to make a context. Throws CudaError.
+inline Device device(int index = 0) {
+  const auto attribute = [&](cudaDeviceAttr which) {
+    int value = 0;
+    check("cudaDeviceGetAttribute", cudaDeviceGetAttribute(&value, which, index));
+    return value;
+  };
+  Device d;
+  d.index = index;
+  d.architecture = 10 * attribute(cudaDevAttrComputeCapabilityMajor) +
+                   attribute(cudaDevAttrComputeCapabilityMinor);
+  d.shared_bytes = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  d.multiprocessors = attribute(cudaDevAttrMultiProcessorCount);
+  d.synchronize = [](CUstream_st* stream) {
+    check("cudaStreamSynchronize", cudaStreamSynchronize(stream));
+  };
+  return d;
+}
+
+/// Enqueues a kernel. Throws ValueError when the device cannot run it as it was compiled, and
+/// CudaError when the launch fails.
+template <class Kernel>
+void launch(Context<backend::CudaGpu>& ctx, std::string_view name,
+            const typename Kernel::Arguments& arguments) {
+  constexpr int compiled[] = {__CUDA_ARCH_LIST__};
+  check_architecture(name, Kernel::needs_architecture, compiled, ctx.device().architecture);
+  const Grid grid = Kernel::grid(arguments);
+  if (grid.x * grid.y * grid.z == 0) return;
+  if (grid.x > 0x7fffffff || grid.y > 65535 || grid.z > 65535)
+    fail<ValueError>(name, ": a launch of ", grid.x, " x ", grid.y, " x ", grid.z,
+                     " blocks, at most 2147483647 x 65535 x 65535 are possible");
+  const std::size_t shared = Kernel::shared_bytes(arguments);
+  if (shared > ctx.device().shared_bytes)
+    fail<ValueError>(name, ": a block needs ", shared, " bytes of shared memory, the device has ",
+                     ctx.device().shared_bytes);
+  if (shared > 48 * 1024)
+    check("cudaFuncSetAttribute",
+          cudaFuncSetAttribute(reinterpret_cast<const void*>(&kernel_shell<Kernel>),
+                               cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(shared)));
+  kernel_shell<Kernel><<<dim3(static_cast<unsigned>(grid.x), static_cast<unsigned>(grid.y),
+                              static_cast<unsigned>(grid.z)),
+                         Kernel::threads, shared, ctx.stream()>>>(arguments);
+  check(name, cudaGetLastError());
+}
+
+}  // namespace ashlar::inline ASHLAR_ABI::cuda
