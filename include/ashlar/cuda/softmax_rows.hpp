@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/attention/online_softmax.hpp>
+#include <ashlar/attention/tile_kind.hpp>
 #include <ashlar/cuda/fragment.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::cuda {

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Compiles the attention kernels and looks at what came out: no spills, no stack, no local memory,
+registers within their budget, as many tensor-core instructions as the tiles have products, seconds
+and memory of the compiler. Needs nvcc and no GPU.
+
+Usage: gates.py NVCC INCLUDE WORK_FOLDER [--matrix]     --matrix: all architectures and functors
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import resource
+import subprocess
+import sys
+import time
+
+import cubin
+
+WIDTHS = [(64, 64), (128, 128), (192, 128), (192, 192), (256, 256)]
+ARCHITECTURES = [80, 89, 90, 100, 120]
+# Registers a thread: at most these on every architecture.
+BUDGET = {("Forward", 64, 64): 255, ("Forward", 128, 128): 240, ("Forward", 192, 128): 216,
+          ("Forward", 192, 192): 248, ("Forward", 256, 256): 255,
+          ("Decode", 64, 64): 168, ("Decode", 128, 128): 216, ("Decode", 192, 128): 224,
+          ("Decode", 192, 192): 248, ("Decode", 256, 256): 255,
+          ("Combine",): 64, ("Fallback",): 128}
+SECONDS, KIBIBYTES = 20, 1536 * 1024
+
+PRELUDE = """#include <ashlar/attention/mask/causal.hpp>
+#include <ashlar/attention/mask/combine.hpp>
+#include <ashlar/attention/mask/local_window.hpp>
+#include <ashlar/attention/mask/sliding_window.hpp>
+#include <ashlar/attention/score/alibi.hpp>
+#include <ashlar/attention/score/sequence.hpp>
+#include <ashlar/attention/score/soft_cap.hpp>
+#include <ashlar/cuda/attention_decode.hpp>
+#include <ashlar/cuda/attention_fallback.hpp>
+#include <ashlar/cuda/attention_forward.hpp>
+#include <ashlar/cuda/kernel_shell.cuh>
+namespace ashlar::cuda {
+"""
+
+
+def products(kind, Dk, Dv):
+    """mma.sync m16n8k16 of one step of a warp: scores, then values."""
+    if kind == "Decode":
+        return 2 * (Dk // 16) + Dv // 8
+    blocks = 2 if Dk <= 64 and Dv <= 64 else 1
+    keys = 32 if Dk > 128 or Dv > 128 else 64
+    return blocks * (keys // 8 * (Dk // 16) + Dv // 8 * (keys // 16))
+
+
+def source(kind, widths, problems):
+    text = PRELUDE
+    dims = f", {widths[0]}, {widths[1]}" if widths else ""
+    for n, (T, place, mask, score) in enumerate(problems):
+        text += (f"using P{n} = AttentionProblem<{T}, {place}<{T}>, {mask}, {score}>;\n"
+                 f"using K{n} = Attention{kind}<P{n}{dims}>;\n"
+                 f"template __global__ void kernel_shell<K{n}>("
+                 f"const __grid_constant__ K{n}::Arguments);\n")
+    return text + "}\n"
+
+
+PLAIN = [("bfloat16", "KeyRows", "CausalMask", "NoScore")]
+FURTHER = [("half", "KeyRows", "NoMask", "NoScore"),
+           ("half", "KeyPages", "CausalMask", "NoScore"),
+           ("bfloat16", "KeyRows", "SlidingWindow", "SoftCap"),
+           ("bfloat16", "KeyRows", "MaskOr<CausalMask, LocalWindow>",
+            "ScoreSequence<SoftCap, Alibi>")]
+
+
+def units(matrix):
+    """The files to compile: what kernel, of what widths, with what text."""
+    problems = PLAIN + FURTHER if matrix else PLAIN
+    for kind in ("Forward", "Decode"):
+        for widths in WIDTHS if matrix else [(64, 64), (128, 128), (256, 256)]:
+            yield kind, widths, source(kind, widths, problems)
+    yield "Combine", None, source("Combine", None, problems)
+    yield "Fallback", None, source("Fallback", None,
+                                   [("float", "KeyRows", "CausalMask", "NoScore"), *problems])
+
+
+def compile_unit(nvcc, include, work, index, unit, architecture):
+    """Returns the faults and a row of figures."""
+    kind, widths, text = unit
+    path = work / f"{index}_{architecture}.cu"
+    path.write_text(text)
+    out = path.with_suffix(".cubin")
+    begin = time.monotonic()
+    made = subprocess.Popen(
+        [nvcc, "-std=c++20", "-Werror", "all-warnings", f"-arch=sm_{architecture}", "-cubin",
+         "-Xptxas", "-v", f"-I{include}", str(path), "-o", str(out)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    log = made.communicate()[0]
+    seconds = time.monotonic() - begin
+    label = f"{kind}{' %d/%d' % widths if widths else ''}, sm_{architecture}"
+    if made.returncode:
+        return [f"{label}: {log[:1500]}"], None
+    faults = []
+    registers = [int(n) for n in re.findall(r"Used (\d+) registers", log)]
+    for what in ("bytes stack frame", "bytes spill stores", "bytes spill loads"):
+        most = max(int(n) for n in re.findall(rf"(\d+) {what}", log))
+        if most:
+            faults.append(f"{label}: {most} {what}")
+    budget = BUDGET[(kind, *widths) if widths else (kind,)]
+    if max(registers) > budget:
+        faults.append(f"{label}: {max(registers)} registers, budget {budget}")
+    kernels = list(cubin.histograms(out))
+    if len(kernels) != len(registers) or not kernels:
+        faults.append(f"{label}: {len(kernels)} kernels, {len(registers)} reported")
+    want = products(kind, *widths) if widths else 0
+    for name, ops in kernels:
+        if ops["HMMA"] != want:
+            faults.append(f"{label}: {ops['HMMA']} tensor-core instructions, expected {want} ({name})")
+        if ops["LDL"] or ops["STL"]:
+            faults.append(f"{label}: {ops['LDL'] + ops['STL']} accesses to local memory ({name})")
+    if seconds > SECONDS * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)):
+        faults.append(f"{label}: {seconds:.1f} s to compile, at most {SECONDS}")
+    size = sum(sum(ops.values()) for _, ops in kernels) // max(1, len(kernels))
+    return faults, (label, len(kernels), max(registers), want, size, seconds)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("nvcc")
+    parser.add_argument("include", type=pathlib.Path)
+    parser.add_argument("work", type=pathlib.Path)
+    parser.add_argument("--matrix", action="store_true")
+    options = parser.parse_args()
+    options.work.mkdir(parents=True, exist_ok=True)
+    architectures = ARCHITECTURES if options.matrix else [80, 90]
+    jobs = [(i, unit, a) for i, unit in enumerate(units(options.matrix)) for a in architectures]
+    faults, kernels = [], 0
+    with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
+        results = pool.map(lambda j: compile_unit(options.nvcc, options.include, options.work, *j),
+                           jobs)
+        print(f"{'kernel':28} kernels registers products instructions seconds")
+        for found, row in results:
+            faults += found
+            if row:
+                kernels += row[1]
+                print(f"{row[0]:28} {row[1]:7} {row[2]:9} {row[3]:8} {row[4]:12} {row[5]:7.1f}",
+                      flush=True)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(f"{kernels} kernels in {len(jobs)} files; {peak // 1024} MiB at most")
+    if peak > KIBIBYTES:
+        faults.append(f"the compiler took {peak // 1024} MiB, at most {KIBIBYTES // 1024}")
+    for fault in faults:
+        print("FAULT:", fault)
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()
