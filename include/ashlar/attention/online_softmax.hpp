@@ -31,7 +31,8 @@ ASHLAR_HD constexpr A softmax_base(A m) {
 template <class A>
 ASHLAR_HD A log2_score(A s) {
   const A x = math::Ops<A>::fma(s, A(1.4426950408889634), A(0));
-  const A highest = (std::numeric_limits<A>::max)();
+  constexpr A highest =
+      std::is_same_v<A, float> ? static_cast<A>(FLT_MAX) : static_cast<A>(DBL_MAX);
   if (!(std::fabs(s) <= highest)) return s;
   return x > highest ? highest : x < -highest ? -highest : x;
 }
