@@ -21,10 +21,11 @@ std::vector<NamedRule> all_rules() {
   rules::LongRope longrope;
   longrope.original = trained;
   longrope.magnitude = rules::LongRope::usual_magnitude(trained, stretched);
-  for (index_t i = 0; i < width / 2; ++i) {
-    longrope.short_factors.push_back(1);
-    longrope.long_factors.push_back(1 + 3 * static_cast<double>(i) / (width / 2 - 1));
-  }
+  std::vector<double> factors;
+  for (index_t i = 0; i < width / 2; ++i)
+    factors.push_back(1 + 3 * static_cast<double>(i) / (width / 2 - 1));
+  longrope.short_factors = std::vector<double>(factors.size(), 1);
+  longrope.long_factors = factors;
   const auto rule = [](RopeScaling scaling) { return RopeRule{10000.0, width, scaling}; };
   return {{"none", rule(rules::None{})},
           {"linear", rule(rules::Linear{4})},

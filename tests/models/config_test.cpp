@@ -16,9 +16,9 @@ ConfigReader reader(const TemporaryFolder& folder, const std::string& json) {
   write_file(folder / "config.json", json);
   return ConfigReader(folder / "config.json");
 }
-RopeRule rule(const std::string& json, index_t width = 64) {
+RopeRule rule(const std::string& json, index_t width = 64, const RopeKeys& keys = {}) {
   const TemporaryFolder folder;
-  return read_rope_rule(reader(folder, json), width);
+  return read_rope_rule(reader(folder, json), width, keys);
 }
 
 TEST(ConfigReader, NullIsAbsentAndTypesAreChecked) {
@@ -126,6 +126,78 @@ TEST(RopeConfig, ErrorsNameKeyAndValue) {
   EXPECT_TRUE(build::says(error(R"({"rope_scaling": "linear"})"), "rope_scaling: expected an obj"));
   EXPECT_TRUE(build::says(error(R"({"rope_theta": -1.0})"), "rope_theta is -1, expected"));
   EXPECT_TRUE(build::says(error("{}", 63), "rotary positions of 63 elements"));
+}
+
+TEST(RopeConfig, AFamilyTurnsWholeHeadsOrAShare) {
+  const RopeKeys half{.partial = 0.5};
+  const std::string key = R"({"partial_rotary_factor": 0.25})";
+  EXPECT_EQ(rule("{}", 64, half).width, 32);
+  EXPECT_EQ(rule(key, 64, half).width, 16);
+  // The object of the rule comes before the key beside it.
+  EXPECT_EQ(rule(R"({"partial_rotary_factor": 0.25,
+                     "rope_parameters": {"partial_rotary_factor": 0.75}})",
+                 64, half)
+                .width,
+            48);
+  // Others do not look at it, unless the rule is one that would give fewer angles than elements.
+  EXPECT_EQ(rule(key).width, 64);
+  EXPECT_EQ(rule(R"({"rope_parameters": {"partial_rotary_factor": 0.25}})").width, 64);
+  const auto error = [](const std::string& json) { return build::error_of([&] { rule(json); }); };
+  EXPECT_TRUE(build::says(error(R"({"rope_parameters": {"rope_type": "linear", "factor": 2,
+                                    "partial_rotary_factor": 0.25}})"),
+                          "rope_parameters: partial_rotary_factor is 0.25, supported: 1, with "
+                          "rope_type linear"));
+  EXPECT_EQ(rule(R"({"rope_parameters": {"rope_type": "proportional", "rope_theta": 9.0,
+                     "partial_rotary_factor": 0.25}})"),
+            (RopeRule{9.0, 64, rules::Proportional{8}}));
+}
+
+TEST(RopeConfig, AShareIsCutToWholeElementsAndOddOnesTurnWithTheNext) {
+  const RopeKeys neox{.partial = 0.25, .rounds_up = true, .partial_key = "rotary_pct"};
+  EXPECT_EQ(rule(R"({"rotary_pct": 0.34})", 12, neox).width, 4);   // 4.08
+  const RopeRule odd = rule(R"({"rotary_pct": 0.45})", 12, neox);  // 5.4
+  EXPECT_EQ(odd.width, 6);
+  EXPECT_EQ(odd.shares, 5);
+  const auto frequencies = odd.frequencies().inverse;
+  ASSERT_EQ(frequencies.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_DOUBLE_EQ(frequencies[i], std::pow(10000.0, -2.0 * static_cast<double>(i) / 5));
+  EXPECT_EQ(rule(R"({"rotary_pct": 0.05})", 12, neox).width, 0);
+  // Where the elements are counted exactly there is no other one.
+  const auto error = [](const std::string& json, index_t head, const RopeKeys& keys) {
+    return build::error_of([&] { rule(json, head, keys); });
+  };
+  EXPECT_TRUE(build::says(error(R"({"partial_rotary_factor": 0.45})", 12, {.partial = 0.5}),
+                          "config.json: partial_rotary_factor is 0.45: rotary positions of 5 "
+                          "elements of a head of 12, expected an even number"));
+  EXPECT_TRUE(build::says(error(R"({"rotary_pct": 1})", 13, neox),
+                          "rotary_pct is 1: rotary positions of 13 elements"));
+  EXPECT_TRUE(build::says(
+      error(R"({"rope_scaling": {"type": "yarn", "factor": 2, "partial_rotary_factor": 0.45},
+                "max_position_embeddings": 8})",
+            12, neox),
+      "rope_scaling: partial_rotary_factor is 0.45: rotary positions of 5 elements"));
+  EXPECT_TRUE(build::says(error(R"({"rotary_pct": 1.01})", 12, neox), "rotary_pct is 1.01, exp"));
+}
+
+TEST(RopeConfig, AbsentPositionsAreTheFamilys) {
+  const std::string dynamic = R"({"rope_scaling": {"type": "dynamic", "factor": 2.0}})";
+  EXPECT_EQ(rule(dynamic, 8, {.positions = 4096}), (RopeRule{10000.0, 8, rules::Dynamic{2, 4096}}));
+  const std::string longrope = R"("short_factor": [1, 2], "long_factor": [3, 4]}})";
+  const RopeKeys phi3{.partial = 1.0, .positions = 4096, .trained = 4096, .longrope_only = true};
+  // What Phi-3 has called su and yarn is LongRoPE; its trained context stands beside the rule.
+  for (const std::string type : {"longrope", "su", "yarn"}) {
+    const RopeRule r = rule(R"({"max_position_embeddings": 131072, "rope_scaling": {"type": ")" +
+                                type + R"(", "original_max_position_embeddings": 7, )" + longrope,
+                            4, phi3);
+    EXPECT_EQ(
+        r, (RopeRule{10000.0, 4, rules::LongRope{{1, 2}, {3, 4}, 4096, std::sqrt(1 + 5.0 / 12)}}))
+        << type;  // 131072 / 4096 = 2^5, 4096 = 2^12
+  }
+  EXPECT_TRUE(build::says(build::error_of([&] {
+                            rule(R"({"rope_scaling": {"type": "linear", "factor": 2}})", 4, phi3);
+                          }),
+                          "type is \"linear\", supported: default, longrope, su, yarn"));
 }
 
 /// The message for a golden configuration with one key changed.

@@ -224,6 +224,35 @@ TEST(DecoderFamilies, RefusalsNameKeyAndValue) {
   expect_refused<OlmoFamily>("olmo", "clip_qkv", "-1", "clip_qkv is -1, expected");
 }
 
+TEST(DecoderFamilies, Gemma4CountsLayersWithZerosInFront) {
+  const auto config = [](const char* heads) {
+    return config_with<Gemma4Family>("gemma4", {{"per_layer_config", heads}});
+  };
+  expect_same(config(R"({"01": {"head_dim": 16}, "003": {"head_dim": 16}})"),
+              config(R"({"1": {"head_dim": 16}, "3": {"head_dim": 16}})"));
+  EXPECT_EQ(config(R"({"00": {"head_dim": 24}, "11": {"head_dim": 16}})").layers[0].dims.head_dim,
+            24);
+  EXPECT_EQ(config(R"({"10": {"head_dim": 24}})").layers[0].dims.head_dim, 8);
+  expect_refused<Gemma4Family>("gemma4", "per_layer_config", R"({"01": {"skip": []}})",
+                               "per_layer_config: 01 has the key \"skip\"");
+}
+
+TEST(DecoderFamilies, NormsOfHeadsAreStoredHeadByHead) {
+  const auto error = [](const auto& family, const std::string& golden, const std::string& tensor) {
+    using Family = std::decay_t<decltype(family)>;
+    Model m = Model::golden(golden);
+    std::swap(m.tensors.at(tensor).shape[0], m.tensors.at(tensor).shape[1]);
+    const TemporaryFolder folder;
+    m.write(folder.path());
+    return build::error_of([&] { load_model<Family>(Checkpoint(folder.path())); });
+  };
+  const std::string layer = "model.layers.0.self_attn.";
+  EXPECT_TRUE(build::says(error(CohereFamily{}, "cohere_qk_norm", layer + "k_norm.weight"),
+                          "k_norm.weight has shape [6, 2], expected [2, 6]"));
+  EXPECT_TRUE(build::says(error(Chameleon{}, "chameleon", layer + "k_norm.bias"),
+                          "k_norm.bias has shape [6, 2], expected [2, 6]"));
+}
+
 TEST(DecoderFamilies, KindsOfChameleonAreToldApart) {
   const std::string folder = std::string(ASHLAR_TEST_DATA) + "/decoder/chameleon";
   const Checkpoint plain(folder), swin(folder + "_swin");

@@ -1,6 +1,7 @@
 // Encoders' configurations: what is not supported is refused by key and value.
 #include <gtest/gtest.h>
 
+#include <ashlar/models/model.hpp>
 #include <ashlar/models/presets/bart.hpp>
 #include <ashlar/models/presets/cait.hpp>
 #include <ashlar/models/presets/clip.hpp>
@@ -71,6 +72,16 @@ TEST(EncoderConfig, RefusesWhatIsNotSupported) {
        reads<VitFamily>()},
       {"vit", "image_size", "18", "image_size is 18, expected a multiple of patch_size 4",
        reads<VitFamily>()},
+      {"vit", "image_size", "65540", "image_size is 65540, expected 1 to 65536",
+       reads<VitFamily>()},
+      {"vit", "num_channels", "1099511627776", "num_channels is 1099511627776, expected 1 to 65536",
+       reads<VitFamily>()},
+      {"vit_22b_like", "img_size", "4294967296", "img_size is 4294967296, expected 1 to 65536",
+       reads<Vit22bFamily>()},
+      {"cait", "patch_size", "65537", "patch_size is 65537, expected 1 to 65536",
+       reads<CaitFamily>()},
+      {"clip", "vision_config", "{\"image_size\": 1e300}", "image_size is a decimal number",
+       reads<ClipFamily>()},
       {"dinov2_registers", "mlp_ratio", "0.001", "mlp_ratio gives a hidden width of",
        reads<Dinov2RegistersFamily>()},
       {"dinov2_registers", "hidden_act", "\"tanh\"", "hidden_act is \"tanh\"",
@@ -97,6 +108,40 @@ TEST(EncoderConfig, RefusesWhatIsNotSupported) {
     const std::string got = support::message_of<Error>([&] { c.read(Checkpoint(folder.path())); });
     EXPECT_NE(got.find(c.expected), std::string::npos) << c.model << " " << c.key << ": " << got;
   }
+}
+
+TEST(EncoderConfig, LargeImagesAreComparedWithTheFile) {
+  TemporaryFolder folder;
+  Model model = Model::golden("../encoder/dinov2");
+  model.config["image_size"] = "65536";  // 16384^2 patches and a class token
+  model.write(folder.path());
+  const std::string error =
+      support::message_of<Error>([&] { load_model<Dinov2Family>(Checkpoint(folder.path())); });
+  EXPECT_NE(error.find("embeddings.position_embeddings has shape [1, 26, 24], expected "
+                       "[268435457, 24]"),
+            std::string::npos)
+      << error;
+}
+
+TEST(EncoderConfig, NoRegistersAreNoneHoweverTheyAreStored) {
+  TemporaryFolder folder;
+  Model model = Model::golden("../encoder/dinov2");
+  model.config["model_type"] = "\"dinov2_with_registers\"";
+  model.config["num_register_tokens"] = "0";
+  for (const bool stored : {false, true}) {
+    if (stored) model.tensors["embeddings.register_tokens"] = {{1, 0, 24}, {}};
+    model.write(folder.path());
+    const auto loaded = load_model<Dinov2RegistersFamily>(Checkpoint(folder.path()));
+    EXPECT_EQ(loaded.config.tokens(), 26);
+    EXPECT_TRUE(loaded.weights.registers.empty());
+  }
+  model.config["num_register_tokens"] = "2";
+  model.write(folder.path());
+  const std::string error = support::message_of<Error>(
+      [&] { load_model<Dinov2RegistersFamily>(Checkpoint(folder.path())); });
+  EXPECT_NE(error.find("embeddings.register_tokens has shape [1, 0, 24], expected [2, 24]"),
+            std::string::npos)
+      << error;
 }
 
 TEST(EncoderConfig, KindsOfOneNameShareTheCheckpoints) {

@@ -158,6 +158,9 @@ TEST(GptFamilies, WhatIsNotSupportedNamesKeyAndValue) {
       {"gptj", {{"activation_function", "\"mish\""}}, "activation_function is \"mish\", supported"},
       {"gpt_neox", {{"num_attention_heads", "5"}}, "hidden_size is 36, expected a multiple of num"},
       {"gpt_neox", {{"rope_parameters", ""}, {"rotary_pct", "1.5"}}, "rotary_pct is 1.5, expected"},
+      {"stablelm",
+       {{"rope_parameters", R"({"partial_rotary_factor": 0.45})"}},
+       "partial_rotary_factor is 0.45: rotary positions of 5 elements of a head of 12"},
       {"gpt_neox", {{"layer_norm_eps", "0"}}, "layer_norm_eps is 0, expected"},
       {"opt_350m", {{"layer_norm_elementwise_affine", "false"}}, "elementwise_affine is \"false\""},
       {"opt", {{"_remove_final_layer_norm", "true"}}, "_remove_final_layer_norm is \"true\""},
@@ -237,6 +240,81 @@ TEST(GptFamilies, AbsentKeysMeanTheDefaultsOfTheirClass) {
   EXPECT_EQ(phi.layers[0].norm.eps, 1e-5f);
 }
 
+/// The logits of the first `count` tokens of a sequence that was made for `capacity`.
+Floats logits_within(const Model& m, index_t count, index_t capacity, index_t step) {
+  const TemporaryFolder folder;
+  m.write(folder.path());
+  examples::ProgressLine progress("", true);
+  const auto lm = examples::load_any_family(Checkpoint(folder.path()), "scalar", {}, progress);
+  golden::Ids ids;
+  for (index_t i = 0; i < count; ++i) ids.push_back(static_cast<std::int32_t>(i * 37 % 101));
+  lm->start(1, capacity);
+  Floats all;
+  for (index_t first = 0; first < count; first += step) {
+    const index_t n = std::min(step, count - first);
+    const Floats part =
+        golden::head(*lm, golden::forward(*lm, golden::IdsView(ids.data() + first, {1, n})));
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+TEST(GptFamilies, LongRopeGoesByWhatASequenceWasMadeFor) {
+  // The long factors, by a trained context of 5, against those by capacity: the same bits before
+  // and after the border of 12, whole and in parts.
+  const char* rope = R"({"rope_type": "longrope", "rope_theta": 700.0, "attention_factor": 1.25,
+                         "short_factor": [1.1, 1.3, 1.9], "long_factor": [1.6, 3.5, 7.0]})";
+  const auto trained_for = [&](const char* original) {
+    return changed("phi3_longrope_short",
+                   {{"original_max_position_embeddings", original}, {"rope_parameters", rope}});
+  };
+  const Floats wanted = logits_within(trained_for("5"), 17, 17, 17);
+  for (const index_t step : {17, 5, 1})
+    EXPECT_TRUE(support::same_bits(logits_within(trained_for("12"), 17, 17, step), wanted)) << step;
+  Floats before = wanted;
+  before.resize(at(7 * 101));
+  EXPECT_TRUE(support::same_bits(logits_within(trained_for("12"), 7, 13, 7), before));
+  // Made for no more than the trained context it has the short ones.
+  const Floats shorter = logits_within(trained_for("100"), 7, 7, 7);
+  EXPECT_FALSE(support::all_close(shorter, before, 1e-3));
+  EXPECT_TRUE(support::same_bits(logits_within(trained_for("12"), 7, 12, 3), shorter));
+}
+
+TEST(GptFamilies, SharesOfAHeadAreReadWhereTheClassReadsThem) {
+  const char* inside = R"({"rope_theta": 700.0, "rope_type": "default",
+                           "partial_rotary_factor": 0.5})";
+  for (const char* name : {"llama2", "mistral", "qwen2", "falcon_7b", "starcoder2"}) {
+    Model m = changed(name, {{"partial_rotary_factor", "0.5"}});
+    const Floats expected = golden_logits(name);
+    EXPECT_TRUE(support::same_bits(logits(m), expected)) << name;
+    m = changed(name, {{"rope_parameters", R"({"rope_theta": 700.0})"}});
+    const Floats plain = logits(m);
+    m.config["rope_parameters"] = inside;
+    EXPECT_TRUE(support::same_bits(logits(m), plain)) << name;
+  }
+  for (const char* name : {"phi", "stablelm", "nemotron", "gpt_neox", "phi3_longrope_short"}) {
+    const Floats whole = logits(changed(
+        name, {{"rope_parameters", R"({"rope_theta": 700.0, "partial_rotary_factor": 1.0})"}}));
+    EXPECT_FALSE(
+        support::all_close(logits(changed(name, {{"rope_parameters", inside}})), whole, 1e-3))
+        << name;
+  }
+}
+
+TEST(GptFamilies, LayersShareTheListsOfTheirConfiguration) {
+  const auto bloom = config_of<BloomKind<false>>(
+      "bloom", {{"hidden_size", "65536"}, {"n_head", "65536"}, {"n_layer", "10000"}});
+  ASSERT_EQ(bloom.layers.size(), 10'000u);
+  EXPECT_EQ(bloom.layers[0].mixer.score.slopes.size(), 65'536u);
+  EXPECT_EQ(bloom.layers[9999].mixer.score.slopes.data(),
+            bloom.layers[0].mixer.score.slopes.data());
+  const auto phi3 = config_of<Phi3Family>("phi3_longrope", {{"num_hidden_layers", "10000"}});
+  const auto factors = [](const auto& layer) {
+    return std::get<rope_scaling::LongRope>(layer.mixer.position.rule.scaling).long_factors.data();
+  };
+  EXPECT_EQ(factors(phi3.layers.at(9999)), factors(phi3.layers[0]));
+}
+
 TEST(GptFamilies, AlibiWantsASlopeForEveryHead) {
   using Lm = CausalLm<BloomSpec>;
   auto c = config_of<BloomKind<false>>("bloom_12_heads", {});
@@ -245,7 +323,7 @@ TEST(GptFamilies, AlibiWantsASlopeForEveryHead) {
     Lm::visit(w, c, detail::AnyVisitor{});
   };
   EXPECT_EQ(build::error_of(visit), "");
-  c.layers[1].mixer.score.slopes.pop_back();
+  c.layers[1].mixer.score.slopes = alibi_slopes(11);
   EXPECT_TRUE(build::says(build::error_of(visit), "11 slopes, expected 12"));
   FalconAlibi::Weights none;
   EXPECT_TRUE(build::says(

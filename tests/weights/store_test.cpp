@@ -126,6 +126,27 @@ TEST(WeightStore, OneMessageNamesAllThatDoesNotFit) {
   EXPECT_TRUE(w.is_unset());
 }
 
+TEST(WeightStore, LongListsOfTensorsAreCut) {
+  File file;
+  for (int i = 0; i < 3000; ++i) file.count("other." + std::to_string(i), {1});
+  const auto source = file.open();
+  std::vector<VectorView<const float>> views(21);
+  WeightStore store;
+  const auto error = [&](std::size_t wanted) {
+    return build::error_of([&] {
+      store.load(
+          source, {.model = {{"w.{}", "w.{}"}}}, Executor{},
+          [&](auto&& f) {
+            for (std::size_t i = 0; i < wanted; ++i) f("w." + std::to_string(i), views[i], {1});
+          },
+          ignore_progress);
+    });
+  };
+  EXPECT_TRUE(build::says(error(20), ", w.18, w.19\n  not expected: other.0, other.1, "));
+  EXPECT_TRUE(build::says(error(21), ", w.19, .. and 1 more\n  not expected: other.0, other.1, "));
+  EXPECT_TRUE(error(21).ends_with(", other.19, .. and 2980 more"));
+}
+
 TEST(WeightStore, AFusedTensorIsNamedOnce) {
   Fused w;
   WeightStore store;

@@ -135,6 +135,9 @@ std::vector<Case> matrix_cases() {
   cases.push_back({"patches", {17, 3, 6, 3}, {.reshaped = true}, 17, 54, in_order_54});
   cases.push_back({"a table", {1, 17, 54}, {.reshaped = true}, 17, 54, in_order_54});
   cases.push_back({"a class token", {1, 1, 54}, {.reshaped = true}, 1, 54, in_order_54});
+  cases.push_back(
+      {"patches as they should be", {17, 3, 6, 3}, {.shape = {17, 3, 6, 3}}, 17, 54, in_order_54});
+  cases.push_back({"a table of its own", {1, 17, 54}, {.shape = {17, 54}}, 17, 54, in_order_54});
   cases.push_back({"unchanged", {17, 54}, {.reshaped = true}, 17, 54, in_order_54});
   // gpt-oss: 3 experts, each [in 7, out 2 * 6], gate and up in turns.
   for (const index_t first : {0, 1})
@@ -234,6 +237,40 @@ TEST(StoredWeight, VectorsByPosition) {
         support::same_bits(rows_of({.reshaped = true}, {}, 1, type), traced(1, 1, in_order)));
     EXPECT_TRUE(support::same_bits(rows_of({}, {1}, 1, type), traced(1, 1, in_order)));
   }
+}
+
+TEST(StoredWeight, ExtentsThatARuleNamesAreTheOnlyOnes) {
+  const auto error = [](const StoredAs& as, std::vector<index_t> shape, Loaded w) {
+    File file;
+    file.add("stored", "F32", shape, bytes_of("F32", product(shape)));
+    return w.error(file.open(), {.model = {{"w", "stored", as}}});
+  };
+  const auto vector = [] { return Loaded{.vectors = {{"w", 21}}}; };
+  const auto matrix = [](index_t n) { return Loaded{.matrices = {{"w", n, 12}}}; };
+  const StoredAs heads{.shape = {3, 7}};
+  for (const std::vector<index_t>& shape : {std::vector<index_t>{3, 7}, {1, 3, 7}, {3, 1, 7}}) {
+    File file;
+    file.add("stored", "F32", shape, bytes_of("F32", 21));
+    Loaded w{.vectors = {{"w", 21}}};
+    w.load(file.open(), {.model = {{"w", "stored", heads}}});
+    EXPECT_TRUE(support::same_bits(values(w.vectors[0].view),
+                                   traced(21, 1, [](index_t n, index_t) { return n; })));
+  }
+  EXPECT_TRUE(
+      build::says(error(heads, {7, 3}, vector()), "stored has shape [7, 3], expected [3, 7]"));
+  EXPECT_TRUE(build::says(error(heads, {21}, vector()), "stored has shape [21], expected [3, 7]"));
+  // [P, P, C, D] instead of [D, C, P, P], where D = C P P.
+  EXPECT_TRUE(build::says(error({.shape = {12, 3, 2, 2}}, {2, 2, 3, 12}, matrix(12)),
+                          "stored has shape [2, 2, 3, 12], expected [12, 3, 2, 2]"));
+  // Rules that hold for no weight of this shape.
+  const auto refused = [&](const StoredAs& as) {
+    return build::says(error(as, {18, 12}, matrix(18)), "the rule for \"w\", [18, 12], lies in");
+  };
+  EXPECT_TRUE(refused({.shape = {18, 11}}));
+  EXPECT_TRUE(refused({.shape = {12, 18}}));
+  EXPECT_TRUE(refused({.shape = {18, 12, 0}}));
+  EXPECT_TRUE(refused({.transposed = true, .shape = {18, 12}}));
+  EXPECT_TRUE(refused({.shape = {index_t{1} << 40, index_t{1} << 40}}));
 }
 
 TEST(StoredWeight, AddsToVectorsInFloat) {

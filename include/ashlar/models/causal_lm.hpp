@@ -46,13 +46,13 @@ struct CausalLm {
     float embedding_scale = 1.f;
     float logit_scale = 1.f;
     float logit_cap = 0.f;                      // soft-cap of the logits; 0: none
-    std::vector<std::int32_t> never_predicted;  // ids whose logit is the lowest float
+    std::vector<std::int32_t> never_predicted{};  // ids whose logit is the lowest float
     typename InputPosition::Config position{};
     typename EmbeddingNorm::Config embedding_norm{};
     typename FinalNorm::Config final_norm{};
     typename SideInput::Config side_input{};
-    std::vector<typename Block::Config> layers;
-    std::vector<index_t> state_of;  // the layer whose state each layer uses; empty: its own
+    std::vector<typename Block::Config> layers{};
+    std::vector<index_t> state_of{};  // the layer whose state each layer uses; empty: its own
   };
   struct Weights {
     WeightMatrix embedding, head;
@@ -76,6 +76,7 @@ struct CausalLm {
         fail<ValueError>("CausalLm: capacity of ", capacity,
                          " tokens is beyond the model's context of ", c.context_length);
       check_state_of(c);
+      tokens_.set_capacity(capacity);
       for (const auto& layer : c.layers)
         layers_.push_back(Block::make_state(layer, batch, capacity + registers_));
     }

@@ -4,10 +4,13 @@
 #include <ashlar/models/config_reader.hpp>
 #include <ashlar/weights/gguf.hpp>
 #include <ashlar/weights/safetensors.hpp>
+#include <ashlar/weights/tensor_part.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// An opened checkpoint: its tensors, and the configuration in one of two forms.
+/// An opened checkpoint: its tensors, and the configuration in one of two forms. A folder that
+/// wraps a language model with other ones (images, sound) is the language model: text_config, and
+/// the tensors named for it.
 class Checkpoint {
  public:
   /// `path` is a .gguf file or a folder with config.json and *.safetensors. Throws FileError.
@@ -19,6 +22,7 @@ class Checkpoint {
     if (detail::can_open(config)) {
       config_ = std::make_unique<ConfigReader>(config);
       tensors_ = open_safetensors_folder(path);
+      take_language_model();
     } else if (detail::can_open(path + "/.")) {
       fail<FileError>(path, ": is a folder without config.json");
     } else {
@@ -40,6 +44,8 @@ class Checkpoint {
       fail<ValueError>(path_, ": ", family(), " is read from folders with config.json only");
     return *config_;
   }
+  /// Whether it is a part of a folder with other models.
+  bool wrapped() const { return wrapped_; }
   /// model_type of config.json, or general.architecture.
   std::string family() const {
     return gguf_ ? std::string(gguf_->string("general.architecture"))
@@ -47,10 +53,28 @@ class Checkpoint {
   }
 
  private:
+  void take_language_model() {
+    constexpr std::string_view prefixes[] = {"language_model.", "model.language_model.",
+                                             "model.text_model."};
+    auto text = config_->object("text_config");
+    if (!text || !text->has("model_type")) return;
+    for (const TensorInfo& tensor : tensors_->tensors())
+      for (const std::string_view prefix : prefixes)
+        wrapped_ = wrapped_ || tensor.name.starts_with(prefix);
+    if (!wrapped_) return;
+    tensors_ = std::make_unique<TensorPart>(
+        std::move(tensors_), std::initializer_list<TensorPart::Prefix>{{prefixes[0], ""},
+                                                                       {prefixes[1], "model."},
+                                                                       {prefixes[2], "model."},
+                                                                       {"lm_head.", "lm_head."}});
+    config_ = std::make_unique<ConfigReader>(std::move(*text));
+  }
+
   std::string path_;
   std::unique_ptr<TensorSource> tensors_;
   std::unique_ptr<ConfigReader> config_;
   const GgufFile* gguf_ = nullptr;
+  bool wrapped_ = false;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

@@ -60,6 +60,10 @@ class ConfigReader {
     const Json* v = value(key);
     return v ? v->as_bool(what(key)) : fallback;
   }
+  bool is_string(std::string_view key) const {
+    const Json* v = value(key);
+    return v && v->is_string();
+  }
   std::string string(std::string_view key) const { return required(key).as_string(what(key)); }
   std::string string(std::string_view key, std::string_view fallback) const {
     const Json* v = value(key);

@@ -62,6 +62,7 @@ struct EncoderDecoder {
                          " tokens is beyond the model's context of ", c.context_length);
       for (const auto& layer : c.layers)
         layers_.push_back(Block::make_state(layer, batch, capacity, memory_capacity));
+      tokens_.set_capacity(capacity);
     }
     index_t batch() const { return batch_size_; }
     index_t capacity() const { return capacity_; }

@@ -16,8 +16,10 @@ struct Model {
 
 namespace detail {
 /// A configuration may call the head tied although the file has a head of its own: then it is not.
+/// In a wrapper it is the outer configuration that says so: there a head that is not stored is
+/// tied.
 template <class Config>
-void untie_own_head(const TensorSource& source, const NameMap& names, Config& config) {
+void settle_head(const TensorSource& source, bool wrapped, const NameMap& names, Config& config) {
   if constexpr (requires { config.tied_head; }) {
     const auto stored = [&](std::string_view weight) {
       const TensorInfo* tensor = nullptr;
@@ -26,6 +28,7 @@ void untie_own_head(const TensorSource& source, const NameMap& names, Config& co
       return tensor;
     };
     const TensorInfo *head = stored("head"), *embedding = stored("embedding");
+    if (wrapped && !head) config.tied_head = true;
     if (config.tied_head && head && embedding && head->shape == embedding->shape)
       config.tied_head =
           head->bytes.size() == embedding->bytes.size() &&
@@ -43,7 +46,7 @@ auto load_model(const Checkpoint& checkpoint, const Executor& executor, Progress
   Model<Lm> model;
   model.config = Family::config(checkpoint);
   const NameMap names = Family::names(checkpoint, model.config);
-  detail::untie_own_head(checkpoint.tensors(), names, model.config);
+  detail::settle_head(checkpoint.tensors(), checkpoint.wrapped(), names, model.config);
   model.store.load(
       checkpoint.tensors(), names, executor,
       [&](auto&& f) { Lm::visit(model.weights, model.config, f); }, progress);

@@ -30,6 +30,8 @@ struct VisionEncoder {
 
     index_t first_patch() const { return (class_token ? 1 : 0) + registers; }
     index_t patch_count() const { return height / patches.patch * (width / patches.patch); }
+    /// Of the patches, and of the class token.
+    index_t position_rows() const { return patch_count() + (class_token ? 1 : 0); }
     /// Rows of an image's states.
     index_t tokens() const { return first_patch() + patch_count(); }
   };
@@ -45,7 +47,7 @@ struct VisionEncoder {
     PatchEmbedding::visit(w.patches, c.patches, c.d_model, prefixed("patches.", f));
     if (c.class_token) f("class_token", w.class_token, {c.d_model});
     if (c.registers) f("registers", w.registers, {c.registers, c.d_model});
-    f("position", w.position, {c.patch_count() + (c.class_token ? 1 : 0), c.d_model});
+    f("position", w.position, {c.position_rows(), c.d_model});
     EmbeddingNorm::visit(w.embedding_norm, c.embedding_norm, c.d_model,
                          prefixed("embedding_norm.", f));
     Stack::visit(w.stack, c.stack, f);

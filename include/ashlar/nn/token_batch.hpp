@@ -40,6 +40,10 @@ class TokenBatch {
     for (index_t b = 0; b < batch_; ++b) lengths_[static_cast<std::size_t>(b)] = lengths(b);
   }
 
+  /// Tokens that each sequence was made for, of which these may be a few: rotary rules that depend
+  /// on the length of a sequence go by it (RopeRule::length_of). Stays over reset().
+  void set_capacity(index_t capacity) { tables_.set_capacity(capacity); }
+
   index_t batch() const { return batch_; }
   index_t tokens() const { return tokens_; }
   index_t rows() const { return batch_ * tokens_; }

@@ -18,15 +18,16 @@ struct RopeFrequencies {
   double magnitude = 1;
 };
 
-/// theta^(-2i / r), i < r / 2, in double. Source: Su et al. 2021, RoFormer.
-/// Throws ValueError for an odd or negative width r or theta <= 0.
-inline RopeFrequencies rope_frequencies(double theta, index_t width) {
+/// theta^(-2i / s), i < r / 2, in double, with s = r unless `shares` says another number. Source:
+/// Su et al. 2021, RoFormer. Throws ValueError for an odd or negative width r or theta <= 0.
+inline RopeFrequencies rope_frequencies(double theta, index_t width, index_t shares = -1) {
   if (width < 0 || width % 2 != 0)
     fail<ValueError>("rope: rotary width is ", width, ", expected an even number of at least 0");
   if (!(theta > 0)) fail<ValueError>("rope: theta is ", theta, ", expected above 0");
   RopeFrequencies f;
   for (index_t i = 0; i < width; i += 2)
-    f.inverse.push_back(std::pow(theta, -static_cast<double>(i) / static_cast<double>(width)));
+    f.inverse.push_back(std::pow(
+        theta, -static_cast<double>(i) / static_cast<double>(shares < 0 ? width : shares)));
   return f;
 }
 

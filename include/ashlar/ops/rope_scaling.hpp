@@ -2,13 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <ashlar/core/shared_list.hpp>
 #include <ashlar/ops/rope.hpp>
 #include <variant>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// Each rule changes the frequencies of (theta, width) for a call whose last position is length
-/// - 1.
+/// Each rule changes the frequencies of (theta, r) for a length, in tokens: r is the rotary width,
+/// or RopeRule's `shares`.
 namespace rope_scaling {
 
 struct None {
@@ -34,7 +35,7 @@ struct Dynamic {
     const double r = static_cast<double>(width);
     const double ratio = (std::max)(static_cast<double>(length), original) / original;
     const double base = theta * std::pow(factor * ratio - (factor - 1), r / (r - 2));
-    f = rope_frequencies(base, width);
+    f = rope_frequencies(base, 2 * static_cast<index_t>(f.inverse.size()), width);
   }
 };
 
@@ -87,7 +88,7 @@ struct Llama3 {
 };
 
 /// f / divisor with a divisor a pair.
-inline void divide(RopeFrequencies& f, const std::vector<double>& divisors) {
+inline void divide(RopeFrequencies& f, const SharedList<double>& divisors) {
   if (divisors.size() != f.inverse.size())
     fail<ShapeError>("rope: ", divisors.size(), " divisors for ", f.inverse.size(), " pairs");
   for (std::size_t i = 0; i < divisors.size(); ++i) f.inverse[i] /= divisors[i];
@@ -95,16 +96,17 @@ inline void divide(RopeFrequencies& f, const std::vector<double>& divisors) {
 
 /// f / divisor with a divisor a pair, as GGUF files store in rope_freqs.weight.
 struct Divisors {
-  std::vector<double> divisors;
+  SharedList<double> divisors;
   bool operator==(const Divisors&) const = default;
   void apply(RopeFrequencies& f, double, index_t, index_t) const { divide(f, divisors); }
 };
 
-/// f / factor with a factor a pair, the long ones as soon as the call is longer than the trained
-/// context; magnitude multiplies cosine and sine in both cases. The angles depend on the length of
-/// the call, as in Dynamic. Source: Ding et al. 2024, LongRoPE; Phi-3.
+/// f / factor with a factor a pair, the long ones where the length is beyond the trained context;
+/// magnitude multiplies cosine and sine in both cases. The length is what the sequence was made for
+/// (RopeRule::length_of), so that all its keys are turned by the same factors. Source: Ding et al.
+/// 2024, LongRoPE; Phi-3.
 struct LongRope {
-  std::vector<double> short_factors, long_factors;
+  SharedList<double> short_factors, long_factors;
   double original = 0;
   double magnitude = 1;
   bool operator==(const LongRope&) const = default;
@@ -139,16 +141,18 @@ struct Proportional {
 /// text have three equal positions, so nothing changes; other positions are not supported. Source:
 /// Wang et al. 2024, Qwen2-VL (M-RoPE).
 struct Sections {
-  std::vector<index_t> sections;
+  SharedList<index_t> sections;
   bool operator==(const Sections&) const = default;
   void apply(RopeFrequencies& f, double, index_t, index_t) const {
+    const auto all = static_cast<index_t>(f.inverse.size());
     index_t sum = 0;
     for (const index_t s : sections) {
-      if (s < 0) fail<ValueError>("rope: a section has ", s, " pairs, expected at least 0");
+      if (s < 0 || s > all)
+        fail<ValueError>("rope: a section has ", s, " pairs, expected 0 to ", all);
       sum += s;
     }
-    if (sum != static_cast<index_t>(f.inverse.size()))
-      fail<ShapeError>("rope: sections of ", sum, " pairs together, expected ", f.inverse.size());
+    if (sum != all)
+      fail<ShapeError>("rope: sections of ", sum, " pairs together, expected ", all);
   }
 };
 
@@ -164,16 +168,27 @@ struct RopeRule {
   double theta = 10000.0;
   index_t width = -1;  // r, the rotated elements of a head: to be given, 0 rotates nothing
   RopeScaling scaling{};
+  // What the exponents are shares of; -1: the width. GPT-NeoX's code rotates an odd width r, the
+  // last element with the one after it, as r + 1 elements with exponents over r.
+  index_t shares = -1;
 
   bool operator==(const RopeRule&) const = default;
   bool depends_on_length() const {
     return std::holds_alternative<rope_scaling::Dynamic>(scaling) ||
            std::holds_alternative<rope_scaling::LongRope>(scaling);
   }
-  /// For a call whose last position is length - 1.
+  /// The length that counts in a call which ends at `end` tokens, of sequences that were made for
+  /// `capacity` tokens (0: not known). LongRoPE has two sets of factors and keys turned by one do
+  /// not fit queries turned by the other, so the capacity chooses for the whole sequence; the other
+  /// rules go by the call.
+  index_t length_of(index_t end, index_t capacity) const {
+    return std::holds_alternative<rope_scaling::LongRope>(scaling) ? max_index(end, capacity) : end;
+  }
+  /// For a length in tokens.
   RopeFrequencies frequencies(index_t length = 0) const {
-    RopeFrequencies f = rope_frequencies(theta, width);
-    std::visit([&](const auto& rule) { rule.apply(f, theta, width, length); }, scaling);
+    RopeFrequencies f = rope_frequencies(theta, width, shares);
+    const index_t r = shares < 0 ? width : shares;
+    std::visit([&](const auto& rule) { rule.apply(f, theta, r, length); }, scaling);
     return f;
   }
 };

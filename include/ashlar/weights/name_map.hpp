@@ -21,8 +21,10 @@ struct StoredAs {
   index_t total_rows = 0;         // of the tensor; 0: the weight's rows, or whole periods
   bool transposed = false;        // [in, out]; rows above are columns then
   index_t block = 0, period = 0;  // `block` rows out of every `period`; 0: all of them together
-  // Extents may be split, or 1: [D, C, P, P] for [D, C P P], [] for [1]. Rows stay rows. Together
-  // with transposed also a stack [E, in, out / E].
+  // The tensor's extents, where they are other than the weight's: {D, C, P, P} for [D, C P P],
+  // {heads, H} for [heads H]. Extents of 1 do not count: [1, 1, D] is {D}.
+  std::vector<index_t> shape{};
+  // Any extents that keep the rows rows. Together with transposed also a stack [E, in, out / E].
   bool reshaped = false;
   // Stored one below the other in tensors numbered 0 .. parts - 1 by the last "{}" of the name; 0:
   // one tensor, without such a number.

@@ -15,9 +15,9 @@ class WeightStore {
 
   /// Takes every weight that `visit` names from a checkpoint and sets its view. `visit(f)` must
   /// call f(name, view, extents) for each; `progress(done, total)` is told the bytes, from time to
-  /// time. Throws one FileError that lists all missing, extra and mis-shaped tensors, ValueError
-  /// for a weight without a rule that suits it; after this or any other error, of `progress` too,
-  /// nothing is set.
+  /// time. Throws one FileError that lists the missing, extra and mis-shaped tensors (the first 20
+  /// of each), ValueError for a weight without a rule that suits it; after this or any other error,
+  /// of `progress` too, nothing is set.
   template <class Visit, class Progress>
   void load(const TensorSource& source, const NameMap& names, const Executor& executor,
             Visit&& visit, Progress&& progress) {
@@ -51,6 +51,7 @@ class WeightStore {
 
  private:
   static constexpr index_t align = static_cast<index_t>(detail::alignment);
+  static constexpr std::size_t most_listed = 20;  // tensors of a kind in a message
 
   struct View {
     WeightMatrix* matrix = nullptr;
@@ -75,11 +76,16 @@ class WeightStore {
   static void find_tensors(const TensorSource& source, const NameMap& names,
                            std::vector<Request>& requests) {
     struct List {
-      std::string text;
+      std::string first;  // of them: a file that is not of this model has thousands
       std::set<std::string> items;
       void add(const std::string& item) {
         if (!items.insert(item).second) return;  // one tensor may hold several weights
-        text += (text.empty() ? "" : ", ") + item;
+        if (items.size() <= most_listed) first += (first.empty() ? "" : ", ") + item;
+      }
+      std::string text() const {
+        return items.size() <= most_listed
+                   ? first
+                   : join(first, ", .. and ", items.size() - most_listed, " more");
       }
     } missing, wrong, extra;
     std::set<std::string, std::less<>> used;
@@ -91,9 +97,9 @@ class WeightStore {
     for (const TensorInfo& t : source.tensors())
       if (!used.contains(t.name) && !names.ignores(t.name)) extra.add(t.name);
     std::string text;
-    if (!missing.text.empty()) text += "\n  missing: " + missing.text;
-    if (!extra.text.empty()) text += "\n  not expected: " + extra.text;
-    if (!wrong.text.empty()) text += "\n  wrong: " + wrong.text;
+    if (!missing.items.empty()) text += "\n  missing: " + missing.text();
+    if (!extra.items.empty()) text += "\n  not expected: " + extra.text();
+    if (!wrong.items.empty()) text += "\n  wrong: " + wrong.text();
     if (!text.empty()) fail<FileError>(source.path(), ": the tensors do not fit the model", text);
   }
 

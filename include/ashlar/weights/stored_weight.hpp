@@ -39,6 +39,8 @@ class StoredWeight {
       refuse("takes rows ", as_.first_row, " to ", as_.first_row + last, " of ", as_.total_rows);
     if (as_.parts && as_.total_rows % as_.parts != 0)
       refuse("has ", as_.total_rows, " rows in ", as_.parts, " parts, expected whole rows");
+    if (!as_.shape.empty() && (as_.transposed || !holds_all_rows(as_.shape)))
+      refuse("lies in ", shape_text(as_.shape), ", expected extents that keep its rows");
   }
 
   index_t rows() const { return rows_; }
@@ -97,8 +99,24 @@ class StoredWeight {
 
   index_t part_rows() const { return as_.total_rows / max_index(as_.parts, 1); }
 
+  /// Whether the leading extents are the rows and the others the columns.
+  bool holds_all_rows(const std::vector<index_t>& shape) const {
+    std::uint64_t elements = 1;
+    bool rows = part_rows() == 1;
+    for (const index_t n : shape) {
+      if (n < 1 || !detail::multiply(elements, static_cast<std::uint64_t>(n))) return false;
+      rows = rows || elements == static_cast<std::uint64_t>(part_rows());
+    }
+    std::uint64_t all = static_cast<std::uint64_t>(part_rows());
+    return rows && detail::multiply(all, static_cast<std::uint64_t>(columns_)) && elements == all;
+  }
+  static std::vector<index_t> without_ones(std::vector<index_t> shape) {
+    std::erase(shape, 1);
+    return shape;
+  }
   /// The shape of each stored tensor, unless it is reshaped.
   std::vector<index_t> part_shape() const {
+    if (!as_.shape.empty()) return as_.shape;
     if (vector_) return {part_rows()};
     if (as_.transposed) return {columns_, part_rows()};
     return {part_rows(), columns_};
@@ -107,6 +125,7 @@ class StoredWeight {
     return shape_text(part_shape()) + (as_.reshaped ? " or these rows in other extents" : "");
   }
   bool fits(const std::vector<index_t>& shape) const {
+    if (!as_.shape.empty()) return without_ones(shape) == without_ones(as_.shape);
     if (!as_.reshaped) return shape == part_shape();
     const index_t N = part_rows();
     const auto product = [&](std::size_t begin, std::size_t end) {

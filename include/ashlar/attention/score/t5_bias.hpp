@@ -3,6 +3,7 @@
 
 #include <ashlar/attention/score/none.hpp>
 #include <ashlar/core/error.hpp>
+#include <ashlar/core/shared_list.hpp>
 #include <ashlar/core/view.hpp>
 #include <cmath>
 #include <cstdint>
@@ -28,14 +29,15 @@ class T5Buckets {
     if (max_distance <= exact || max_distance > index_t{1} << 20)
       fail<ValueError>("T5Buckets: max_distance is ", max_distance, ", expected ", exact + 1,
                        " to 2^20");
-    of_distance_.resize(static_cast<std::size_t>(2 * limit_ + 1));
+    std::vector<std::int32_t> of_distance(static_cast<std::size_t>(2 * limit_ + 1));
     for (index_t n = 0; n <= limit_; ++n) {
       const auto bucket = static_cast<std::int32_t>(of_length(n, exact, side, limit_));
-      of_distance_[static_cast<std::size_t>(limit_ - n)] = bucket;
+      of_distance[static_cast<std::size_t>(limit_ - n)] = bucket;
       if (n > 0)
-        of_distance_[static_cast<std::size_t>(limit_ + n)] =
+        of_distance[static_cast<std::size_t>(limit_ + n)] =
             bidirectional ? static_cast<std::int32_t>(side) + bucket : 0;
     }
+    of_distance_ = std::move(of_distance);
   }
 
   index_t buckets() const { return buckets_; }
@@ -58,7 +60,7 @@ class T5Buckets {
   }
 
   index_t buckets_ = 0, limit_ = 0;
-  std::vector<std::int32_t> of_distance_;  // of -limit .. limit
+  SharedList<std::int32_t> of_distance_;  // of -limit .. limit
 };
 
 /// s + table[bucket(k - q)][h]. Buckets and table stay the caller's.

@@ -39,7 +39,7 @@ struct BartFamily {
     for (const char* key : {"normalize_before", "add_final_layer_norm", "normalize_embedding"})
       if (j.has(key)) expect_switch(j, key, std::string_view(key) == "normalize_embedding");
     const auto fill = [&](auto& layer, const std::string& stack) {
-      layer.dims = read_fairseq_dims(j, stack, 16, 4096);
+      layer.dims = read_fairseq_dims(j, stack, 1024, 16, 4096);
       layer.mixer.bias = {true, true, true, true};
       layer.ffn.activation = read_activation(j, "activation_function", "gelu");
     };
@@ -54,7 +54,7 @@ struct BartFamily {
 
     Lm::Config c;
     auto& e = c.encoder;
-    c.vocabulary = e.vocabulary = j.size("vocab_size");
+    c.vocabulary = e.vocabulary = j.size("vocab_size", 50265);
     c.d_model = e.d_model = e.stack.d_model = first.dims.d_model;
     c.context_length = e.context_length = j.size("max_position_embeddings", 1024);
     c.position.offset = e.position.offset = 2;  // two rows that no position uses
@@ -70,7 +70,7 @@ struct BartFamily {
   }
 
   /// Files of the bare model leave out the prefix "model.".
-  static NameMap names(const Checkpoint& checkpoint, const Lm::Config&) {
+  static NameMap names(const Checkpoint& checkpoint, const Lm::Config& c) {
     NamePairs n(checkpoint.tensors().find("shared.weight") ? "" : "model.");
     n.one("encoder.embedding", "shared.weight");
     for (const std::string stack : {"encoder.", "decoder."}) {
@@ -79,7 +79,7 @@ struct BartFamily {
           .norm(stack + "embedding_norm", stack + "layernorm_embedding");
     }
     NamePairs heads;
-    heads.one("head_bias", "final_logits_bias", {.reshaped = true})
+    heads.one("head_bias", "final_logits_bias", {.shape = {c.vocabulary}})
         .ignore("embed_tokens.weight")
         .ignore("lm_head.weight");
     NameMap map = n.map();

@@ -38,7 +38,7 @@ struct BertFamily {
 
   static Lm::Config config(const Checkpoint& checkpoint) {
     const ConfigReader& j = checkpoint.json();
-    Lm::Config c = sizes(j);
+    Lm::Config c = sizes(j, 30522);
     c.position.positions = c.context_length = j.size("max_position_embeddings", 512);
     const TensorSource& tensors = checkpoint.tensors();
     c.heads.masked_lm.on = tensors.find("cls.predictions.transform.dense.weight") != nullptr;
@@ -65,25 +65,27 @@ struct BertFamily {
   }
 
   /// What RoBERTa's config says in the same words.
-  static Lm::Config sizes(const ConfigReader& j) {
+  static Lm::Config sizes(const ConfigReader& j, index_t vocabulary) {
     if (const auto type = j.string("position_embedding_type", "absolute"); type != "absolute")
       j.refuse("position_embedding_type", type, "absolute");
     expect_switch(j, "is_decoder", false);
     expect_switch(j, "add_cross_attention", false);
     DecoderBlock<Spec>::Config layer;
-    layer.dims = read_dims(j);
+    const SizeKeys keys{.absent = {768, 12, -1, -1, 3072, 12}};
+    layer.dims = read_dims(j, keys);
     layer.norm.eps = static_cast<float>(j.positive("layer_norm_eps", 1e-12));
     layer.mixer.bias = {true, true, true, true};
     layer.ffn.activation = read_activation(j, "hidden_act", "gelu");
 
     Lm::Config c;
-    c.vocabulary = j.size("vocab_size");
+    c.vocabulary = j.size("vocab_size", vocabulary);
     c.d_model = c.stack.d_model = layer.dims.d_model;
     c.token_types = j.size("type_vocab_size", 2);
     c.embedding_norm = c.heads.masked_lm.norm = layer.norm;
     c.heads.masked_lm.activation = layer.ffn.activation;
-    c.stack.layers.assign(static_cast<std::size_t>(j.size("num_hidden_layers", -1, 1, 10'000)),
-                          layer);
+    c.stack.layers.assign(
+        static_cast<std::size_t>(j.size("num_hidden_layers", keys.absent.layers, 1, 10'000)),
+        layer);
     return c;
   }
   static NameMap encoder_names(const std::string& prefix) {

@@ -111,11 +111,11 @@ struct CaitFamily {
     return c;
   }
   static NameMap names(const Checkpoint&, const Lm::Config& c) {
-    const index_t D = c.vision.d_model;
+    const index_t D = c.vision.d_model, N = c.vision.stack.layers[0].dims.n_heads;
     NamePairs n;
-    n.one("class_token", "cls_token", {.reshaped = true})
-        .one("position", "pos_embed", {.reshaped = true})
-        .one("patches.weight", "patch_embed.proj.weight", {.reshaped = true})
+    n.one("class_token", "cls_token", {.shape = {D}})
+        .one("position", "pos_embed", {.shape = position_shape(c.vision)})
+        .one("patches.weight", "patch_embed.proj.weight", {.shape = patch_shape(c.vision)})
         .one("patches.bias", "patch_embed.proj.bias")
         .norm("final_norm", "norm")
         .head("classifier", "head");
@@ -137,9 +137,9 @@ struct CaitFamily {
                {.first_row = i * D, .total_rows = 3 * D})
           .linear("class_layers.{}." + mixer, std::string("blocks_token_only.{}.attn.") + names[i]);
     }
-    return n.one("layers.{}.mixer.scores", "blocks.{}.attn.proj_l.weight", {.reshaped = true})
+    return n.one("layers.{}.mixer.scores", "blocks.{}.attn.proj_l.weight", {.shape = {N, N}})
         .one("layers.{}.mixer.scores_bias", "blocks.{}.attn.proj_l.bias")
-        .one("layers.{}.mixer.weights", "blocks.{}.attn.proj_w.weight", {.reshaped = true})
+        .one("layers.{}.mixer.weights", "blocks.{}.attn.proj_w.weight", {.shape = {N, N}})
         .one("layers.{}.mixer.weights_bias", "blocks.{}.attn.proj_w.bias")
         .map();
   }

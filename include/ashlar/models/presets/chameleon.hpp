@@ -30,14 +30,10 @@ struct ChameleonKind {
   static typename Lm::Config config(const Checkpoint& checkpoint) {
     const ConfigReader& j = checkpoint.json();
     const SizeKeys sizes{.absent = {4096, 32, 32, -1, 11008, 32, 4096, 65536}};
-    typename Lm::Block::Config layer{.dims = read_dims(j, sizes)};
-    layer.norm.eps = static_cast<float>(j.positive("rms_norm_eps", 1e-5));
+    auto layer = read_llama_layer<typename Lm::Block::Config>(j, sizes, 1e-5);
     layer.mixer.qk_norm = {.eps = 1e-5f, .bias = true};  // whatever rms_norm_eps says
-    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim);
-    const bool bias = j.boolean("attention_bias", false);
-    layer.mixer.bias = {bias, bias, bias, bias};
+    layer.mixer.bias = read_attention_bias(j);
     layer.ffn.bias = j.boolean("mlp_bias", false);
-    layer.ffn.activation = read_activation(j, "hidden_act", "silu");
     typename Lm::Config c;
     fill_model(c, j, layer, false, sizes);
     // Pieces of images are read, never written.
@@ -52,13 +48,12 @@ struct ChameleonKind {
     return c;
   }
   /// The tokenizer of images is left out.
-  static NameMap names(const Checkpoint&, const typename Lm::Config&) {
+  static NameMap names(const Checkpoint&, const typename Lm::Config& c) {
     NameMap map = hugging_face_names();
     map.ignored.push_back("model.vqmodel.*");
+    store_head_norms_as_matrices(map, c.layers.at(0).dims);
+    if (!swin) return map;
     for (NameRule& rule : map.layer) {
-      if (rule.weight.starts_with("mixer.q_norm.") || rule.weight.starts_with("mixer.k_norm."))
-        rule.as.reshaped = true;  // [heads, H]
-      if (!swin) continue;
       if (rule.weight == "mixer_norm.gain") rule.weight = "mixer_branch_norm.gain";
       if (rule.weight == "ffn_norm.gain") rule.weight = "ffn_branch_norm.gain";
     }

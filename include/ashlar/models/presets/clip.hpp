@@ -128,26 +128,26 @@ struct ClipFamily {
     DecoderBlock<ClipVisionSpec>::Config vision_layer;
     fill_layer(vision_layer, vision, 768, 12, 3072);
     fill_vision(c.vision, vision, vision_layer, "image_size",
-                vision.size("num_hidden_layers", 12, 1, 10'000));
+                vision.size("num_hidden_layers", 12, 1, 10'000), 32);
     c.vision.patches.bias = false;
     c.vision.embedding_norm = c.class_norm = vision_layer.norm;
     c.projection = j.size("projection_dim", 512);
     return c;
   }
-  static NameMap names(const Checkpoint&, const Lm::Config&) {
+  static NameMap names(const Checkpoint&, const Lm::Config& c) {
     NamePairs n;
     n.one("text.embedding", "text_model.embeddings.token_embedding.weight")
         .one("text.position.table", "text_model.embeddings.position_embedding.weight")
         .norm("text.final_norm", "text_model.final_layer_norm")
         .one("vision.class_token", "vision_model.embeddings.class_embedding")
         .one("vision.patches.weight", "vision_model.embeddings.patch_embedding.weight",
-             {.reshaped = true})
+             {.shape = patch_shape(c.vision)})
         .one("vision.position", "vision_model.embeddings.position_embedding.weight")
         .norm("vision.embedding_norm", "vision_model.pre_layrnorm")
         .norm("class_norm", "vision_model.post_layernorm")
         .one("text_projection.weight", "text_projection.weight")
         .one("image_projection.weight", "visual_projection.weight")
-        .one("logit_scale", "logit_scale", {.reshaped = true})
+        .one("logit_scale", "logit_scale", {.shape = {1}})
         .ignore("embeddings.position_ids");
     for (const std::string tower : {"text", "vision"}) {
       const std::string ours = tower + ".layers.{}.", layer = tower + "_model.encoder.layers.{}.";

@@ -22,7 +22,8 @@ typename Lm::Config read_cohere(const ConfigReader& j, double theta) {
   typename Lm::Block::Config layer{.dims = read_dims(j, sizes)};
   layer.norm = {.eps = static_cast<float>(j.positive("layer_norm_eps", 1e-5)), .bias = false};
   layer.mixer.qk_norm = {layer.norm, j.boolean("use_qk_norm", false)};
-  layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim, {.theta = theta});
+  layer.mixer.position.rule =
+      read_rope_rule(j, layer.dims.head_dim, {.theta = theta, .positions = sizes.absent.positions});
   layer.mixer.position.pairing = RopePairing::interleaved;
   const bool bias = j.boolean("attention_bias", false);
   layer.mixer.bias = {bias, bias, bias, bias};
@@ -46,12 +47,10 @@ typename Lm::Config read_cohere(const GgufReader& g) {
   c.logit_scale = static_cast<float>(g.positive("logit_scale"));
   return c;
 }
-/// The gains of QK-norm are matrices [heads, H].
-inline NameMap cohere_names(const Checkpoint& checkpoint) {
+template <class Config>
+NameMap cohere_names(const Checkpoint& checkpoint, const Config& c) {
   NameMap map = checkpoint.gguf() ? gguf_names() : hugging_face_names();
-  for (NameRule& rule : map.layer)
-    if (rule.weight == "mixer.q_norm.gain" || rule.weight == "mixer.k_norm.gain")
-      rule.as.reshaped = true;
+  store_head_norms_as_matrices(map, c.layers.at(0).dims);
   return map;
 }
 }  // namespace detail
@@ -66,8 +65,8 @@ struct CohereFamily {
     return checkpoint.gguf() ? detail::read_cohere<Lm>(GgufReader(*checkpoint.gguf()))
                              : detail::read_cohere<Lm>(*checkpoint.config(), 500'000);
   }
-  static NameMap names(const Checkpoint& checkpoint, const Lm::Config&) {
-    return detail::cohere_names(checkpoint);
+  static NameMap names(const Checkpoint& checkpoint, const Lm::Config& c) {
+    return detail::cohere_names(checkpoint, c);
   }
 };
 

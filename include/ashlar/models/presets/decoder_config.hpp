@@ -128,6 +128,26 @@ inline auto slides_but_every(const ConfigReader& j, index_t pattern) {
       [&j, pattern](index_t i) { return (i + 1) % j.size("sliding_window_pattern", pattern) != 0; };
 }
 
+/// The same for n layers of a file that does not say it.
+inline std::vector<bool> all_slide_but_every(std::size_t n, std::size_t pattern) {
+  std::vector<bool> sliding(n);
+  for (std::size_t i = 0; i < n; ++i) sliding[i] = (i + 1) % pattern != 0;
+  return sliding;
+}
+
+/// Layers that slide have a window, the others no positions. Source: Yang et al. 2025, "Rope to
+/// Nope and Back Again".
+template <class Config>
+void slide_or_drop_positions(Config& c, const std::vector<bool>& sliding, SlidingWindow window) {
+  for (std::size_t i = 0; i < sliding.size(); ++i) {
+    auto& mixer = c.layers[i].mixer;
+    if (sliding[i])
+      mixer.mask = window;
+    else
+      mixer.position.rule = {.width = 0};
+  }
+}
+
 /// sliding_window = w keeps w keys, a query's own included; null means that there is no end.
 inline SlidingWindow read_window(const ConfigReader& j, index_t fallback = 0) {
   if (!j.has("sliding_window") && (fallback == 0 || j.is_null("sliding_window")))

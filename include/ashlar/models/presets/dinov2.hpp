@@ -31,16 +31,18 @@ struct Dinov2Kind {
   static typename Lm::Config config(const Checkpoint& checkpoint) {
     const ConfigReader& j = checkpoint.json();
     typename DecoderBlock<Spec>::Config layer;
-    const index_t width = ffn_width_of(j, "mlp_ratio", 4, j.size("hidden_size"));
+    const index_t width = ffn_width_of(j, "mlp_ratio", 4, j.size("hidden_size", 768));
     // Two thirds of it, up to a multiple of 8.
-    layer.dims = read_dims(j, {.d_ff = ""}, Gated ? round_up(width * 2 / 3, 8) : width);
+    layer.dims =
+        read_dims(j, {.d_ff = "", .absent = {768, 12}}, Gated ? round_up(width * 2 / 3, 8) : width);
     layer.norm.eps = static_cast<float>(j.positive("layer_norm_eps", 1e-6));
     const bool bias = j.boolean("qkv_bias", true);
     layer.mixer.bias = {bias, bias, bias, true};
     layer.ffn.bias = true;
     if constexpr (!Gated) layer.ffn.activation = read_activation(j, "hidden_act", "gelu");
     typename Lm::Config c;
-    fill_vision(c, j, layer, "image_size", j.size("num_hidden_layers", -1, 1, 10'000));
+    fill_vision(c, j, layer, "image_size", j.size("num_hidden_layers", 12, 1, 10'000),
+                Registers ? 16 : 14);
     if (Registers) c.registers = j.size("num_register_tokens", 4, 0, 10'000);
     return c;
   }
@@ -48,10 +50,11 @@ struct Dinov2Kind {
     const std::string layer = "encoder.layer.{}.";
     const index_t F = c.stack.layers[0].dims.d_ff;
     NamePairs n;
-    n.one("class_token", "embeddings.cls_token", {.reshaped = true})
-        .one("registers", "embeddings.register_tokens", {.reshaped = true})
-        .one("position", "embeddings.position_embeddings", {.reshaped = true})
-        .one("patches.weight", "embeddings.patch_embeddings.projection.weight", {.reshaped = true})
+    n.one("class_token", "embeddings.cls_token", {.shape = {c.d_model}})
+        .one("registers", "embeddings.register_tokens", {.shape = {c.registers, c.d_model}})
+        .one("position", "embeddings.position_embeddings", {.shape = position_shape(c)})
+        .one("patches.weight", "embeddings.patch_embeddings.projection.weight",
+             {.shape = patch_shape(c)})
         .one("patches.bias", "embeddings.patch_embeddings.projection.bias")
         .norm("layers.{}.mixer_norm", layer + "norm1")
         .linear("layers.{}.mixer.q", layer + "attention.attention.query")
@@ -63,6 +66,7 @@ struct Dinov2Kind {
         .one("layers.{}.ffn_residual.scale", layer + "layer_scale2.lambda1")
         .norm("final_norm", "layernorm")
         .ignore("embeddings.mask_token");
+    if (c.registers == 0) n.ignore("embeddings.register_tokens");  // [1, 0, D]
     if constexpr (Gated)
       n.linear("layers.{}.ffn.gate", layer + "mlp.weights_in", {.total_rows = 2 * F})
           .linear("layers.{}.ffn.up", layer + "mlp.weights_in",

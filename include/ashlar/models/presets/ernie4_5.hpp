@@ -15,14 +15,11 @@ struct Ernie45Family {
   static Lm::Config config(const Checkpoint& checkpoint) {
     const ConfigReader& j = checkpoint.json();
     const SizeKeys sizes{.absent = {1024, 16, 2, 128, 3072, 18, 131072, 103424}};
-    Lm::Block::Config layer{.dims = read_dims(j, sizes)};
-    layer.norm.eps = static_cast<float>(j.positive("rms_norm_eps", 1e-5));
-    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim, {.theta = 500'000});
+    auto layer = read_llama_layer<Lm::Block::Config>(j, sizes, 1e-5, {.theta = 500'000});
     layer.mixer.position.pairing = RopePairing::interleaved;
     const bool bias = j.boolean("use_bias", false);
     layer.mixer.bias = {bias, bias, bias, bias};
     layer.ffn.bias = bias;
-    layer.ffn.activation = read_activation(j, "hidden_act", "silu");
     Lm::Config c;
     fill_model(c, j, layer, true, sizes);
     return c;

@@ -26,10 +26,10 @@ inline void add_fairseq_layers(NamePairs& n, const std::string& stack, const std
 }
 
 /// Dims of one of two stacks: "encoder_attention_heads", "decoder_ffn_dim".
-inline Dims read_fairseq_dims(const ConfigReader& j, const std::string& stack, index_t heads,
-                              index_t d_ff) {
+inline Dims read_fairseq_dims(const ConfigReader& j, const std::string& stack, index_t d_model,
+                              index_t heads, index_t d_ff) {
   Dims d;
-  d.d_model = j.size("d_model");
+  d.d_model = j.size("d_model", d_model);
   d.n_heads = d.n_kv_heads = j.size(stack + "_attention_heads", heads);
   if (d.d_model % d.n_heads != 0)
     fail<ValueError>(j.what("d_model"), " is ", d.d_model, ", expected a multiple of ", stack,

@@ -64,15 +64,16 @@ struct FalconKind {
     layer.ffn.bias = bias;
     layer.ffn.activation = read_activation(j, "activation", "gelu");
     if constexpr (HasAlibi) {  // the scale comes after the bias
-      auto& [slopes, scale] = layer.mixer.score;
-      slopes = alibi_slopes(d.n_heads);
+      std::vector<float> slopes = alibi_slopes(d.n_heads);
       // Hugging Face's plain attention adds the bias a second time, with its mask. Doubling a slope
       // changes no rounding.
       for (float& slope : slopes) slope *= 2;
-      scale = static_cast<float>(1 / std::sqrt(static_cast<double>(d.head_dim)));
+      layer.mixer.score = {std::move(slopes),
+                           static_cast<float>(1 / std::sqrt(static_cast<double>(d.head_dim)))};
       layer.mixer.scale = 1.f;
     } else {
-      layer.mixer.position.rule = read_rope_rule(j, d.head_dim);
+      layer.mixer.position.rule =
+          read_rope_rule(j, d.head_dim, {.positions = keys.absent.positions});
     }
     typename Lm::Config c;
     fill_model(c, j, layer, true, keys);

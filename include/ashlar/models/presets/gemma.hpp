@@ -1,12 +1,8 @@
 // Gemma 1, and what all Gemmas have in common.
 #pragma once
 
-#include <ashlar/models/checkpoint.hpp>
 #include <ashlar/models/model.hpp>
-#include <ashlar/models/presets/decoder_config.hpp>
-#include <ashlar/models/presets/gguf_config.hpp>
-#include <ashlar/models/presets/hugging_face_names.hpp>
-#include <ashlar/models/presets/rope_config.hpp>
+#include <ashlar/models/presets/llama_layer.hpp>
 #include <ashlar/nn/specs.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -64,6 +60,21 @@ inline NameMap gemma_gguf_names() {
       if (rule.weight.ends_with("norm.gain")) rule.as.add = -1;
   return map;
 }
+/// What Gemma 2 and 3 have in common.
+template <class Family>
+struct SandwichedGemma {
+  static auto config(const Checkpoint& checkpoint) {
+    auto c = InBothForms<Family>::config(checkpoint);
+    scale_gemma_embeddings(c);
+    return c;
+  }
+  static NameMap names(const Checkpoint& checkpoint, const auto& /*config*/) {
+    if (checkpoint.gguf()) return gemma_gguf_names();
+    NameMap map = hugging_face_names();
+    add_branch_norms(map);
+    return map;
+  }
+};
 }  // namespace detail
 
 /// Source: Gemma Team 2024.
@@ -86,7 +97,8 @@ struct GemmaFamily {
   static Lm::Config from_json(const ConfigReader& j) {
     const SizeKeys sizes{.absent = {3072, 16, 16, 256, 24576, 28, 8192, 256000}};
     Lm::Block::Config layer = detail::read_gemma_layer<Lm>(j, sizes);
-    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim);
+    layer.mixer.position.rule =
+        read_rope_rule(j, layer.dims.head_dim, {.positions = sizes.absent.positions});
     layer.ffn.activation = read_activation(j, "hidden_act", "gelu_pytorch_tanh");
     // The first published files say "gelu" and mean its tanh form.
     if (layer.ffn.activation == ActivationKind::gelu)

@@ -12,29 +12,16 @@ struct Gemma2Spec : GemmaSpec {
 };
 
 /// Source: Gemma Team 2024, "Gemma 2".
-struct Gemma2Family {
+struct Gemma2Family : detail::SandwichedGemma<Gemma2Family> {
   using Spec = Gemma2Spec;
   using Lm = CausalLm<Spec>;
   static constexpr std::string_view name = "gemma2";
 
-  static Lm::Config config(const Checkpoint& checkpoint) {
-    Lm::Config c = checkpoint.gguf() ? from_gguf(GgufReader(*checkpoint.gguf()))
-                                     : from_json(*checkpoint.config());
-    detail::scale_gemma_embeddings(c);
-    return c;
-  }
-  static NameMap names(const Checkpoint& checkpoint, const Lm::Config&) {
-    if (checkpoint.gguf()) return detail::gemma_gguf_names();
-    NameMap map = hugging_face_names();
-    add_branch_norms(map);
-    return map;
-  }
-
- private:
   static Lm::Config from_json(const ConfigReader& j) {
     const SizeKeys sizes{.absent = {2304, 8, 4, 256, 9216, 26, 8192, 256000}};
     Lm::Block::Config layer = detail::read_gemma_layer<Lm>(j, sizes);
-    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim);
+    layer.mixer.position.rule =
+        read_rope_rule(j, layer.dims.head_dim, {.positions = sizes.absent.positions});
     layer.mixer.scale = detail::read_query_scale(j);
     layer.mixer.score = SoftCap(detail::read_cap(j, "attn_logit_softcapping", 50));
     layer.ffn.activation = read_activation(j, "hidden_activation", "gelu_pytorch_tanh");

@@ -11,33 +11,20 @@ struct Gemma3Spec : GemmaSpec {
 };
 
 /// Source: Gemma Team 2025, "Gemma 3".
-struct Gemma3Family {
+struct Gemma3Family : detail::SandwichedGemma<Gemma3Family> {
   using Spec = Gemma3Spec;
   using Lm = CausalLm<Spec>;
   static constexpr std::string_view name = "gemma3_text", gguf_name = "gemma3";
 
-  static Lm::Config config(const Checkpoint& checkpoint) {
-    Lm::Config c = checkpoint.gguf() ? from_gguf(GgufReader(*checkpoint.gguf()))
-                                     : from_json(*checkpoint.config());
-    detail::scale_gemma_embeddings(c);
-    return c;
-  }
-  static NameMap names(const Checkpoint& checkpoint, const Lm::Config&) {
-    if (checkpoint.gguf()) return detail::gemma_gguf_names();
-    NameMap map = hugging_face_names();
-    add_branch_norms(map);
-    return map;
-  }
-
- private:
   static Lm::Config from_json(const ConfigReader& j) {
     const SizeKeys sizes{.absent = {2304, 8, 4, 256, 9216, 26, 131072, 262208}};
     Lm::Block::Config layer = detail::read_gemma_layer<Lm>(j, sizes);
     layer.mixer.qk_norm = layer.norm;
     layer.mixer.scale = detail::read_query_scale(j);
     layer.ffn.activation = read_activation(j, "hidden_activation", "gelu_pytorch_tanh");
-    layer.mixer.position.rule =
-        read_rope_rule(j, layer.dims.head_dim, {.theta = 1e6, .layer_type = "full_attention"});
+    layer.mixer.position.rule = read_rope_rule(
+        j, layer.dims.head_dim,
+        {.theta = 1e6, .positions = sizes.absent.positions, .layer_type = "full_attention"});
     Lm::Config c;
     fill_model(c, j, layer, true, sizes);
     c.logit_cap = detail::read_cap(j, "final_logit_softcapping", 0);
@@ -57,11 +44,10 @@ struct Gemma3Family {
     g.fill_model(c, layer);
     if (g.has("final_logit_softcapping"))
       c.logit_cap = static_cast<float>(g.positive("final_logit_softcapping"));
-    std::vector<bool> sliding(c.layers.size());
-    for (std::size_t i = 0; i < sliding.size(); ++i) sliding[i] = (i + 1) % 6 != 0;
     const RopeRule local{.theta = g.positive("rope.freq_base_swa", 10000),
                          .width = layer.mixer.position.rule.width};
-    slide(c, sliding, local, SlidingWindow(g.size("attention.sliding_window")));
+    slide(c, all_slide_but_every(c.layers.size(), 6), local,
+          SlidingWindow(g.size("attention.sliding_window")));
     return c;
   }
   static void slide(Lm::Config& c, const std::vector<bool>& sliding, const RopeRule& rule,

@@ -76,11 +76,23 @@ class Gemma4Reader {
     }
     share_keys(c, sliding);
   }
+  /// The key of layer i in per_layer_config: files of ten layers and more say "05".
+  std::string key_of_layer(std::size_t i) const {
+    const std::string number = std::to_string(i);
+    std::string key = number;
+    j_.for_each_member("per_layer_config",
+                       [&](const std::string& name, const Json&, const std::string&) {
+                         if (name.size() > number.size() && name.ends_with(number) &&
+                             name.find_first_not_of('0') >= name.size() - number.size())
+                           key = name;
+                       });
+    return key;
+  }
   /// Full layers have heads of their own: per_layer_config, in older files global_head_dim and
   /// num_global_key_value_heads.
   void set_heads(Dims& d, std::size_t i, bool sliding, bool value_is_key) const {
-    const std::string index = std::to_string(i);
     if (const auto layers = j_.object("per_layer_config")) {
+      const std::string index = key_of_layer(i);
       layers->for_each_member(index, [&](const std::string& key, const Json&, const std::string&) {
         if (key != "head_dim" && key != "num_key_value_heads")
           fail<ValueError>(layers->what(index), " has the key \"", key,

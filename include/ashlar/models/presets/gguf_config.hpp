@@ -85,7 +85,7 @@ class GgufReader {
         if (!(x > 0) || !std::isfinite(x))
           fail<ValueError>(file_.path(), ": rope_freqs.weight holds ", x,
                            ", expected finite numbers above 0");
-      return rope_scaling::Divisors{{values.begin(), values.end()}};
+      return rope_scaling::Divisors{std::vector<double>(values.begin(), values.end())};
     }
     const auto type = file_.string(name("rope.scaling.type"), "none");
     if (type == "linear") return rope_scaling::Linear{positive("rope.scaling.factor")};

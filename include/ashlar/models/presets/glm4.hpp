@@ -12,15 +12,11 @@ struct Glm4Spec : LlamaSpec {
 };
 
 /// Source: GLM Team 2025, GLM-4-0414.
-struct Glm4Family {
+struct Glm4Family : InBothForms<Glm4Family> {
   using Spec = Glm4Spec;
   using Lm = CausalLm<Spec>;
   static constexpr std::string_view name = "glm4";
 
-  static Lm::Config config(const Checkpoint& checkpoint) {
-    return checkpoint.gguf() ? from_gguf(GgufReader(*checkpoint.gguf()))
-                             : from_json(*checkpoint.config());
-  }
   static NameMap names(const Checkpoint& checkpoint, const Lm::Config& c) {
     const index_t d_ff = c.layers.at(0).dims.d_ff;
     if (checkpoint.gguf()) {
@@ -38,28 +34,21 @@ struct Glm4Family {
     return map;
   }
 
- private:
   static Lm::Config from_json(const ConfigReader& j) {
     const SizeKeys sizes{.absent = {4096, 32, 2, 128, 13696, 40, 131072, 151552}};
-    Lm::Block::Config layer{.dims = read_dims(j, sizes)};
-    layer.norm.eps = static_cast<float>(j.positive("rms_norm_eps", 1.5625e-7));
-    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim, {.partial = 0.5});
+    auto layer = read_llama_layer<Lm::Block::Config>(j, sizes, 1.5625e-7,
+                                                     {.partial = 0.5, .rounds_up = true});
     layer.mixer.position.pairing = RopePairing::interleaved;
     const bool bias = j.boolean("attention_bias", true);
     layer.mixer.bias = {bias, bias, bias, false};
-    layer.ffn.activation = read_activation(j, "hidden_act", "silu");
     Lm::Config c;
     fill_model(c, j, layer, false, sizes);
     return c;
   }
   static Lm::Config from_gguf(const GgufReader& g) {
-    Lm::Block::Config layer{.dims = g.dims()};
-    layer.norm.eps = static_cast<float>(g.positive("attention.layer_norm_rms_epsilon"));
-    layer.mixer.position.rule = g.rope_rule(layer.dims.head_dim);
-    layer.mixer.position.pairing = RopePairing::interleaved;
+    auto layer = read_llama_layer<Lm::Block::Config>(g, RopePairing::interleaved);
     const bool bias = g.file().find("blk.0.attn_q.bias") != nullptr;
     layer.mixer.bias = {bias, bias, bias, false};
-    layer.ffn.activation = ActivationKind::silu;
     Lm::Config c;
     g.fill_model(c, layer);
     return c;

@@ -28,9 +28,12 @@ struct GptNeoxKind {
                                    .vocabulary = 50432}};
     typename Lm::Block::Config layer{.dims = read_dims(j, keys)};
     layer.norm.eps = static_cast<float>(j.positive("layer_norm_eps", 1e-5));
-    layer.mixer.position.rule = read_rope_rule(
-        j, layer.dims.head_dim,
-        {.partial = 0.25, .theta_key = "rotary_emb_base", .partial_key = "rotary_pct"});
+    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim,
+                                               {.partial = 0.25,
+                                                .rounds_up = true,
+                                                .positions = keys.absent.positions,
+                                                .theta_key = "rotary_emb_base",
+                                                .partial_key = "rotary_pct"});
     const bool bias = j.boolean("attention_bias", true);
     layer.mixer.bias = {bias, bias, bias, bias};
     layer.ffn.activation = read_activation(j, "hidden_act", "gelu");

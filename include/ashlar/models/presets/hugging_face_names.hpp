@@ -1,6 +1,7 @@
 // The tensor names that most Hugging Face decoders share; a family adds what differs.
 #pragma once
 
+#include <ashlar/nn/dims.hpp>
 #include <ashlar/weights/name_map.hpp>
 #include <ashlar/weights/tensor_source.hpp>
 
@@ -49,6 +50,14 @@ inline void add_branch_norms(NameMap& map) {
   map.layer.push_back({"mixer_branch_norm.gain", layer + "post_attention_layernorm.weight"});
   map.layer.push_back({"ffn_norm.gain", layer + "pre_feedforward_layernorm.weight"});
   map.layer.push_back({"ffn_branch_norm.gain", layer + "post_feedforward_layernorm.weight"});
+}
+
+/// Norms of queries and keys with weights of every head, stored as [heads, H].
+inline void store_head_norms_as_matrices(NameMap& map, const Dims& d) {
+  for (NameRule& rule : map.layer) {
+    if (rule.weight.starts_with("mixer.q_norm.")) rule.as.shape = {d.n_heads, d.head_dim};
+    if (rule.weight.starts_with("mixer.k_norm.")) rule.as.shape = {d.n_kv_heads, d.head_dim};
+  }
 }
 
 /// gate_up_proj: all rows of the gate, then all of up.

@@ -1,11 +1,8 @@
 // Mistral: Llama's block with a sliding window on every layer.
 #pragma once
 
-#include <ashlar/models/checkpoint.hpp>
 #include <ashlar/models/model.hpp>
-#include <ashlar/models/presets/decoder_config.hpp>
-#include <ashlar/models/presets/hugging_face_names.hpp>
-#include <ashlar/models/presets/rope_config.hpp>
+#include <ashlar/models/presets/llama_layer.hpp>
 #include <ashlar/nn/specs.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -25,13 +22,11 @@ struct MistralFamily {
 
   static Lm::Config config(const Checkpoint& checkpoint) {
     const ConfigReader& j = checkpoint.json();
-    Lm::Block::Config layer{.dims = read_dims(j)};
-    layer.norm.eps = static_cast<float>(j.positive("rms_norm_eps", 1e-6));
-    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim);
+    const SizeKeys sizes{.absent = {4096, 32, 8, -1, 14336, 32, 131072, 32000}};
+    auto layer = read_llama_layer<Lm::Block::Config>(j, sizes, 1e-6);
     layer.mixer.mask = read_window(j, 4096);
-    layer.ffn.activation = read_activation(j, "hidden_act", "silu");
     Lm::Config c;
-    fill_model(c, j, layer, false);
+    fill_model(c, j, layer, false, sizes);
     return c;
   }
   static NameMap names(const Checkpoint&, const Lm::Config&) { return hugging_face_names(); }

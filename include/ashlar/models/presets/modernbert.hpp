@@ -86,7 +86,8 @@ struct ModernBertFamily {
   static Lm::Config config(const Checkpoint& checkpoint) {
     const ConfigReader& j = checkpoint.json();
     DecoderBlock<Spec>::Config layer;
-    layer.dims = read_dims(j);
+    const SizeKeys sizes{.absent = {768, 12, -1, -1, 1152, 22, 8192, 50368}};
+    layer.dims = read_dims(j, sizes);
     layer.norm.eps = static_cast<float>(j.positive("norm_eps", 1e-5));
     layer.norm.bias = j.boolean("norm_bias", false);
     const bool bias = j.boolean("attention_bias", false);
@@ -95,12 +96,14 @@ struct ModernBertFamily {
     layer.ffn.activation = read_activation(j, "hidden_activation", "gelu");
 
     Lm::Config c;
-    c.vocabulary = j.size("vocab_size");
+    c.vocabulary = j.size("vocab_size", sizes.absent.vocabulary);
     c.d_model = c.stack.d_model = layer.dims.d_model;
-    c.context_length = j.size("max_position_embeddings", 8192);
+    c.context_length = j.size("max_position_embeddings", sizes.absent.positions);
     c.embedding_norm = c.stack.final_norm = c.heads.masked_lm.norm = layer.norm;
     auto& layers = c.stack.layers;
-    layers.assign(static_cast<std::size_t>(j.size("num_hidden_layers", -1, 1, 10'000)), layer);
+    layers.assign(
+        static_cast<std::size_t>(j.size("num_hidden_layers", sizes.absent.layers, 1, 10'000)),
+        layer);
     layers[0].norm.before_mixer = false;
 
     const RopeRule global = read_rope_rule(

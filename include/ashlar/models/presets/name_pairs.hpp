@@ -17,6 +17,7 @@ class NamePairs {
   NamePairs& linear(const std::string& weight, const std::string& stored, StoredAs as = {}) {
     one(weight, stored + ".weight", as);
     as.reshaped = false;
+    as.shape.clear();
     return one(weight + "_bias", stored + ".bias", as);
   }
   /// Our "x.gain" and "x.bias".

@@ -26,7 +26,9 @@ struct NemotronFamily {
                                    .vocabulary = 256000}};
     Lm::Block::Config layer{.dims = read_dims(j, keys)};
     layer.norm.eps = static_cast<float>(j.positive("norm_eps", 1e-5));
-    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim, {.partial = 0.5});
+    layer.mixer.position.rule =
+        read_rope_rule(j, layer.dims.head_dim,
+                       {.partial = 0.5, .rounds_up = true, .positions = keys.absent.positions});
     const bool bias = j.boolean("attention_bias", false);
     layer.mixer.bias = {bias, bias, bias, bias};
     layer.ffn.bias = j.boolean("mlp_bias", false);

@@ -1,7 +1,6 @@
 // OLMo 1: Llama's block with LayerNorm without weights, and queries, keys and values within bounds.
 #pragma once
 
-#include <ashlar/models/presets/gguf_config.hpp>
 #include <ashlar/models/presets/mistral.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -12,27 +11,18 @@ struct OlmoSpec : LlamaSpec {
 };
 
 /// Source: Groeneveld et al. 2024.
-struct OlmoFamily {
+struct OlmoFamily : InBothForms<OlmoFamily> {
   using Spec = OlmoSpec;
   using Lm = CausalLm<Spec>;
   static constexpr std::string_view name = "olmo";
 
-  static Lm::Config config(const Checkpoint& checkpoint) {
-    return checkpoint.gguf() ? from_gguf(GgufReader(*checkpoint.gguf()))
-                             : from_json(*checkpoint.config());
-  }
-  static NameMap names(const Checkpoint& checkpoint, const Lm::Config&) {
-    return checkpoint.gguf() ? gguf_names() : hugging_face_names();
-  }
-
- private:
   static Lm::Config from_json(const ConfigReader& j) {
     const SizeKeys sizes{.absent = {4096, 32, -1, -1, 11008, 32, 2048, 50304}};
     Lm::Block::Config layer{.dims = read_dims(j, sizes)};
-    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim);
+    layer.mixer.position.rule =
+        read_rope_rule(j, layer.dims.head_dim, {.positions = sizes.absent.positions});
     if (j.has("clip_qkv")) layer.mixer.clip = static_cast<float>(j.positive("clip_qkv"));
-    const bool bias = j.boolean("attention_bias", false);
-    layer.mixer.bias = {bias, bias, bias, bias};
+    layer.mixer.bias = read_attention_bias(j);
     layer.ffn.activation = read_activation(j, "hidden_act", "silu");
     Lm::Config c;
     fill_model(c, j, layer, false, sizes);

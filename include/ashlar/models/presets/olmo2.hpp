@@ -16,13 +16,9 @@ namespace detail {
 template <class Lm>
 typename Lm::Config read_olmo2(const ConfigReader& j, const RopeKeys& rope) {
   const SizeKeys sizes{.absent = {4096, 32, -1, -1, 11008, 32, 2048, 50304}};
-  typename Lm::Block::Config layer{.dims = read_dims(j, sizes)};
-  layer.norm.eps = static_cast<float>(j.positive("rms_norm_eps", 1e-5));
+  auto layer = read_llama_layer<typename Lm::Block::Config>(j, sizes, 1e-5, rope);
   layer.mixer.qk_norm = layer.norm;
-  layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim, rope);
-  const bool bias = j.boolean("attention_bias", false);
-  layer.mixer.bias = {bias, bias, bias, bias};
-  layer.ffn.activation = read_activation(j, "hidden_act", "silu");
+  layer.mixer.bias = read_attention_bias(j);
   typename Lm::Config c;
   fill_model(c, j, layer, false, sizes);
   return c;
@@ -37,7 +33,7 @@ struct Olmo2Family {
 
   static Lm::Config config(const Checkpoint& checkpoint) {
     return checkpoint.gguf() ? from_gguf(GgufReader(*checkpoint.gguf()))
-                             : detail::read_olmo2<Lm>(*checkpoint.config(), {});
+                             : detail::read_olmo2<Lm>(*checkpoint.config(), {.positions = 2048});
   }
   static NameMap names(const Checkpoint& checkpoint, const Lm::Config&) {
     if (checkpoint.gguf()) return gguf_names();
@@ -51,11 +47,8 @@ struct Olmo2Family {
     if (g.has("attention.sliding_window"))  // OLMo 3 under the same name
       fail<ValueError>(g.file().path(), ": has the key ", g.name("attention.sliding_window"),
                        ", supported: OLMo 2 without windows");
-    Lm::Block::Config layer{.dims = g.dims()};
-    layer.norm.eps = static_cast<float>(g.positive("attention.layer_norm_rms_epsilon"));
+    auto layer = read_llama_layer<Lm::Block::Config>(g, RopePairing::half_split);
     layer.mixer.qk_norm = layer.norm;
-    layer.mixer.position.rule = g.rope_rule(layer.dims.head_dim);
-    layer.ffn.activation = ActivationKind::silu;
     Lm::Config c;
     g.fill_model(c, layer);
     return c;

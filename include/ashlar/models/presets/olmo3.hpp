@@ -13,7 +13,8 @@ struct Olmo3Family {
 
   static Lm::Config config(const Checkpoint& checkpoint) {
     const ConfigReader& j = checkpoint.json();
-    Lm::Config c = detail::read_olmo2<Lm>(j, {.theta = 500'000, .layer_type = "full_attention"});
+    Lm::Config c = detail::read_olmo2<Lm>(
+        j, {.theta = 500'000, .positions = 2048, .layer_type = "full_attention"});
     const RopeRule local =
         read_rope_rule(j, c.layers[0].dims.head_dim,
                        {.theta = 500'000, .layer_type = "sliding_attention", .scaled = false});

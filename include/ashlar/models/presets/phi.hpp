@@ -26,7 +26,8 @@ struct PhiFamily {
                                    .vocabulary = 51200}};
     Lm::Block::Config layer{.dims = read_dims(j, keys)};
     layer.norm.eps = static_cast<float>(j.positive("layer_norm_eps", 1e-5));
-    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim, {.partial = 0.5});
+    layer.mixer.position.rule = read_rope_rule(
+        j, layer.dims.head_dim, {.partial = 0.5, .positions = keys.absent.positions});
     layer.mixer.qk_norm.eps = layer.norm.eps;
     layer.mixer.qk_norm.enabled = j.boolean("qk_layernorm", false);
     layer.mixer.bias = {true, true, true, true};

@@ -20,11 +20,9 @@ struct Phi3Family {
                                    .layers = 32,
                                    .positions = 4096,
                                    .vocabulary = 32064}};
-    Lm::Block::Config layer{.dims = read_dims(j, keys)};
-    layer.norm.eps = static_cast<float>(j.positive("rms_norm_eps", 1e-5));
-    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim);
+    auto layer = read_llama_layer<Lm::Block::Config>(
+        j, keys, 1e-5, {.partial = 1.0, .rounds_up = true, .trained = 4096, .longrope_only = true});
     layer.mixer.mask = read_window(j);
-    layer.ffn.activation = read_activation(j, "hidden_act", "silu");
     Lm::Config c;
     fill_model(c, j, layer, false, keys);
     return c;

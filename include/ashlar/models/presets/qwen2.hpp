@@ -1,21 +1,18 @@
 // Qwen 2 and 2.5: Llama's block with biases on q, k and v, and a window on the upper layers.
 #pragma once
 
-#include <ashlar/models/presets/gguf_config.hpp>
 #include <ashlar/models/presets/mistral.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
 namespace detail {
-/// What Qwen 2 and 3 have in common.
+/// What Qwen 2 and 3 have in common; `head_dim` is that of absent keys, or -1.
 template <class Lm>
-typename Lm::Config read_qwen(const ConfigReader& j) {
-  typename Lm::Block::Config layer{.dims = read_dims(j)};
-  layer.norm.eps = static_cast<float>(j.positive("rms_norm_eps", 1e-6));
-  layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim);
-  layer.ffn.activation = read_activation(j, "hidden_act", "silu");
+typename Lm::Config read_qwen(const ConfigReader& j, index_t head_dim) {
+  const SizeKeys sizes{.absent = {4096, 32, 32, head_dim, 22016, 32, 32768, 151936}};
+  auto layer = read_llama_layer<typename Lm::Block::Config>(j, sizes, 1e-6);
   typename Lm::Config c;
-  fill_model(c, j, layer, false);
+  fill_model(c, j, layer, false, sizes);
 
   const bool windows = j.boolean("use_sliding_window", false);
   const index_t full = j.integer("max_window_layers", 28);
@@ -27,10 +24,7 @@ typename Lm::Config read_qwen(const ConfigReader& j) {
 }
 template <class Lm>
 typename Lm::Config read_qwen(const GgufReader& g) {
-  typename Lm::Block::Config layer{.dims = g.dims()};
-  layer.norm.eps = static_cast<float>(g.positive("attention.layer_norm_rms_epsilon"));
-  layer.mixer.position.rule = g.rope_rule(layer.dims.head_dim);
-  layer.ffn.activation = ActivationKind::silu;
+  auto layer = read_llama_layer<typename Lm::Block::Config>(g, RopePairing::half_split);
   typename Lm::Config c;
   g.fill_model(c, layer);
   return c;
@@ -45,7 +39,7 @@ struct Qwen2Family {
 
   static Lm::Config config(const Checkpoint& checkpoint) {
     Lm::Config c = checkpoint.gguf() ? detail::read_qwen<Lm>(GgufReader(*checkpoint.gguf()))
-                                     : detail::read_qwen<Lm>(*checkpoint.config());
+                                     : detail::read_qwen<Lm>(*checkpoint.config(), -1);
     for (auto& layer : c.layers) layer.mixer.bias = {true, true, true, false};
     return c;
   }

@@ -17,7 +17,7 @@ struct Qwen3Family {
 
   static Lm::Config config(const Checkpoint& checkpoint) {
     Lm::Config c = checkpoint.gguf() ? detail::read_qwen<Lm>(GgufReader(*checkpoint.gguf()))
-                                     : detail::read_qwen<Lm>(*checkpoint.config());
+                                     : detail::read_qwen<Lm>(*checkpoint.config(), 128);
     const bool bias = checkpoint.config() && checkpoint.config()->boolean("attention_bias", false);
     for (auto& layer : c.layers) {
       layer.mixer.bias = {bias, bias, bias, bias};

@@ -12,9 +12,10 @@ struct RobertaFamily {
   using Lm = Encoder<Spec>;
   static constexpr std::string_view name = "roberta";
 
-  static Lm::Config config(const Checkpoint& checkpoint) {
+  static Lm::Config config(const Checkpoint& checkpoint) { return config(checkpoint, 50265); }
+  static Lm::Config config(const Checkpoint& checkpoint, index_t absent_vocabulary) {
     const ConfigReader& j = checkpoint.json();
-    Lm::Config c = BertFamily::sizes(j);
+    Lm::Config c = BertFamily::sizes(j, absent_vocabulary);
     const index_t pad = j.size("pad_token_id", 1, 0, c.vocabulary - 1);
     c.position.positions = j.size("max_position_embeddings", 512, pad + 2);
     c.position.offset = pad + 1;
@@ -51,6 +52,10 @@ struct RobertaFamily {
 /// Source: Conneau et al. 2019. Another vocabulary, the same model.
 struct XlmRobertaFamily : RobertaFamily {
   static constexpr std::string_view name = "xlm-roberta";
+
+  static Lm::Config config(const Checkpoint& checkpoint) {
+    return RobertaFamily::config(checkpoint, 30522);
+  }
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI

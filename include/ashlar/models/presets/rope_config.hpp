@@ -9,7 +9,13 @@ namespace ashlar::inline ASHLAR_ABI {
 /// What a family says where config.json is silent, and which of several rules is meant.
 struct RopeKeys {
   double theta = 10000.0;
-  double partial = 1.0;              // share of a head that turns
+  // Share of a head that turns where no key says one; without it the family's heads turn as a
+  // whole, whatever partial_rotary_factor says.
+  std::optional<double> partial = {};
+  bool rounds_up = false;      // an odd number of elements turns with the one after it
+  index_t positions = -1;      // max_position_embeddings; -1: an error where it is needed
+  index_t trained = -1;        // original_max_position_embeddings; -1: it follows from the others
+  bool longrope_only = false;  // and the family has called it su and yarn too
   std::string_view layer_type = {};  // one of several objects in rope_parameters
   std::string_view theta_key = "rope_theta";
   std::string_view partial_key = "partial_rotary_factor";
@@ -21,19 +27,27 @@ namespace detail {
 /// Reads the scaling of a rule from the object `c` of the configuration `config`.
 class RopeScalingReader {
  public:
-  RopeScalingReader(const ConfigReader& config, const ConfigReader& c, index_t head_dim)
-      : config_(config), c_(c), head_dim_(head_dim) {}
+  RopeScalingReader(const ConfigReader& config, const ConfigReader& c, const RopeKeys& keys)
+      : config_(config), c_(c), keys_(keys) {}
 
-  void read(RopeRule& rule) const {
-    const std::string_view key = c_.has("rope_type") ? "rope_type" : "type";
-    const std::string type = c_.string(key, "default");
+  std::string_view type_key() const { return c_.has("rope_type") ? "rope_type" : "type"; }
+  std::string type() const {
+    const std::string got = c_.string(type_key(), "default");
+    if (!keys_.longrope_only || got == "default") return got;
+    if (got != "longrope" && got != "su" && got != "yarn")
+      c_.refuse(type_key(), got, "default, longrope, su, yarn");
+    return "longrope";
+  }
+
+  /// `share` of the head's elements turns.
+  void read(RopeRule& rule, index_t head_dim, double share) const {
+    const std::string type = this->type();
     if (type == "default" || type == "mrope") {
       if (c_.has("mrope_section")) rule.scaling = sections();
     } else if (type == "linear") {
       rule.scaling = rope_scaling::Linear{c_.positive("factor")};
     } else if (type == "dynamic") {
-      rule.scaling =
-          rope_scaling::Dynamic{c_.positive("factor"), config_.positive("max_position_embeddings")};
+      rule.scaling = rope_scaling::Dynamic{c_.positive("factor"), positions()};
     } else if (type == "llama3") {
       rule.scaling = llama3();
     } else if (type == "yarn") {
@@ -42,24 +56,28 @@ class RopeScalingReader {
       rule.scaling = longrope(rule.width / 2);
     } else if (type == "proportional") {
       // The share is of angles over the whole head, not of a narrower one.
-      const double share = static_cast<double>(rule.width) / static_cast<double>(head_dim_);
-      const double asked = c_.number("partial_rotary_factor", share);
-      rule.width = head_dim_;
+      rule.width = head_dim;
       rule.scaling = rope_scaling::Proportional{
-          static_cast<index_t>(asked * static_cast<double>(head_dim_)) / 2,
+          static_cast<index_t>(share * static_cast<double>(head_dim)) / 2,
           c_.positive("factor", 1)};
     } else {
-      c_.refuse(key, type, "default, linear, dynamic, llama3, yarn, longrope, proportional");
+      c_.refuse(type_key(), type, "default, linear, dynamic, llama3, yarn, longrope, proportional");
     }
   }
 
  private:
+  double positions() const {
+    constexpr std::string_view key = "max_position_embeddings";
+    return keys_.positions < 0 ? config_.positive(key)
+                               : config_.positive(key, static_cast<double>(keys_.positions));
+  }
   /// The context before it was stretched.
   double trained() const {
+    constexpr std::string_view key = "original_max_position_embeddings";
+    if (keys_.trained > 0) return config_.positive(key, static_cast<double>(keys_.trained));
     for (const ConfigReader* reader : {&config_, &c_})
-      if (reader->has("original_max_position_embeddings"))
-        return reader->positive("original_max_position_embeddings");
-    return config_.positive("max_position_embeddings");
+      if (reader->has(key)) return reader->positive(key);
+    return positions();
   }
   rope_scaling::Llama3 llama3() const {
     const double original = trained();
@@ -84,13 +102,12 @@ class RopeScalingReader {
   }
   rope_scaling::LongRope longrope(index_t pairs) const {
     const double original = trained();
-    const double longest = config_.positive("max_position_embeddings", original);
-    const double stretched = c_.has("factor") ? original * c_.positive("factor") : longest;
+    const double stretched = c_.has("factor") ? original * c_.positive("factor") : positions();
     rope_scaling::LongRope rule{
         c_.numbers("short_factor"), c_.numbers("long_factor"), original,
         c_.positive("attention_factor",
                     rope_scaling::LongRope::usual_magnitude(original, stretched))};
-    const auto check = [&](std::string_view key, const std::vector<double>& factors) {
+    const auto check = [&](std::string_view key, const SharedList<double>& factors) {
       if (static_cast<index_t>(factors.size()) != pairs)
         fail<ValueError>(c_.what(key), " has ", factors.size(), " numbers, expected ", pairs,
                          ", one a rotated pair");
@@ -103,42 +120,51 @@ class RopeScalingReader {
     return rule;
   }
   rope_scaling::Sections sections() const {
-    rope_scaling::Sections rule;
-    for (const double n : c_.numbers("mrope_section"))
-      rule.sections.push_back(static_cast<index_t>(n));
-    return rule;
+    return {c_.list("mrope_section",
+                    [](const Json& j, const std::string& name) { return j.as_int(name); })};
   }
 
   const ConfigReader &config_, &c_;
-  index_t head_dim_;
+  const RopeKeys& keys_;
 };
 
 }  // namespace detail
 
 /// Reads rope_parameters {rope_type, rope_theta, ..}, one for all layers or one a layer type, or
 /// rope_theta beside rope_scaling {type or rope_type, ..}. Throws ValueError for a type that is not
-/// supported, an odd width and numbers that are not above 0.
+/// supported, for numbers that are not above 0, and for an odd width unless the family rounds it up
+/// (where its scaling rule can).
 inline RopeRule read_rope_rule(const ConfigReader& config, index_t head_dim,
                                const RopeKeys& keys = {}) {
   auto newer = config.object("rope_parameters");
   if (newer && !keys.layer_type.empty())
     if (auto own = newer->object(keys.layer_type)) newer = std::move(own);
   const auto older = keys.scaled ? config.object("rope_scaling") : std::nullopt;
-  const ConfigReader* c = older ? &*older : newer ? &*newer : nullptr;
+  const ConfigReader& c = older ? *older : newer ? *newer : config;
+  const bool scaled = older || newer;
 
   RopeRule rule{.theta = config.positive(keys.theta_key, keys.theta)};
-  double share = config.positive(keys.partial_key, keys.partial);
-  if (c) {
-    rule.theta = c->positive("rope_theta", rule.theta);
-    share = c->positive("partial_rotary_factor", share);
-  }
-  if (share > 1)
-    fail<ValueError>(config.path(), ": ", keys.partial_key, " is ", share, ", expected at most 1");
+  if (scaled) rule.theta = c.positive("rope_theta", rule.theta);
+  const bool inside = scaled && c.has("partial_rotary_factor");
+  const std::string_view share_key = inside ? "partial_rotary_factor" : keys.partial_key;
+  const std::string share_name = (inside ? c : config).what(share_key);
+  const double share = (inside ? c : config).positive(share_key, keys.partial.value_or(1.0));
+  if (share > 1) fail<ValueError>(share_name, " is ", share, ", expected at most 1");
+
+  const detail::RopeScalingReader reader(config, c, keys);
+  const std::string type = scaled ? reader.type() : "default";
   rule.width = static_cast<index_t>(static_cast<double>(head_dim) * share);
-  if (c) detail::RopeScalingReader(config, *c, head_dim).read(rule);
+  if (!keys.partial && type == "default") rule.width = head_dim;
+  if (!keys.partial && type != "proportional" && rule.width != head_dim)
+    fail<ValueError>(share_name, " is ", share, ", supported: 1, with ", reader.type_key(), " ",
+                     type, " in this family");
+  const bool whole_pairs = type == "yarn" || type == "longrope" || type == "su";
+  if (keys.rounds_up && !whole_pairs && rule.width % 2 != 0 && rule.width < head_dim)
+    rule.shares = rule.width++;
+  if (scaled) reader.read(rule, head_dim, share);
   if (rule.width % 2 != 0)
-    fail<ValueError>(config.path(), ": rotary positions of ", rule.width,
-                     " elements of a head, expected an even number");
+    fail<ValueError>(share_name, " is ", share, ": rotary positions of ", rule.width,
+                     " elements of a head of ", head_dim, ", expected an even number");
   const RopeFrequencies frequencies = rule.frequencies(1);
   for (const double f : frequencies.inverse)
     if (!std::isfinite(f))

@@ -1,35 +1,21 @@
 // SmolLM3: Llama's block, every fourth layer without positions.
 #pragma once
 
-#include <ashlar/models/presets/gguf_config.hpp>
 #include <ashlar/models/presets/mistral.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
 /// Source: Hugging Face 2025, "SmolLM3"; Kazemnejad et al. 2023, NoPE.
-struct SmolLm3Family {
+struct SmolLm3Family : InBothForms<SmolLm3Family> {
   using Spec = WindowedLlamaSpec;
   using Lm = CausalLm<Spec>;
   static constexpr std::string_view name = "smollm3";
 
-  static Lm::Config config(const Checkpoint& checkpoint) {
-    return checkpoint.gguf() ? from_gguf(GgufReader(*checkpoint.gguf()))
-                             : from_json(*checkpoint.config());
-  }
-  static NameMap names(const Checkpoint& checkpoint, const Lm::Config&) {
-    return checkpoint.gguf() ? gguf_names() : hugging_face_names();
-  }
-
- private:
   static Lm::Config from_json(const ConfigReader& j) {
     const SizeKeys sizes{.absent = {2048, 16, 4, -1, 11008, 36, 32768, 128256}};
-    Lm::Block::Config layer{.dims = read_dims(j, sizes)};
-    layer.norm.eps = static_cast<float>(j.positive("rms_norm_eps", 1e-6));
-    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim, {.theta = 2e6});
-    const bool bias = j.boolean("attention_bias", false);
-    layer.mixer.bias = {bias, bias, bias, bias};
+    auto layer = read_llama_layer<Lm::Block::Config>(j, sizes, 1e-6, {.theta = 2e6});
+    layer.mixer.bias = read_attention_bias(j);
     layer.ffn.bias = j.boolean("mlp_bias", false);
-    layer.ffn.activation = read_activation(j, "hidden_act", "silu");
     Lm::Config c;
     fill_model(c, j, layer, true, sizes);
 
@@ -57,12 +43,7 @@ struct SmolLm3Family {
     return turns;
   }
   static Lm::Config from_gguf(const GgufReader& g) {
-    Lm::Block::Config layer{.dims = g.dims()};
-    layer.norm.eps = static_cast<float>(g.positive("attention.layer_norm_rms_epsilon"));
-    // The rows of q and k are stored as in Llama's files, those of layers without positions too.
-    layer.mixer.position.pairing = RopePairing::interleaved;
-    layer.mixer.position.rule = g.rope_rule(layer.dims.head_dim);
-    layer.ffn.activation = ActivationKind::silu;
+    auto layer = read_llama_layer<Lm::Block::Config>(g, RopePairing::interleaved);
     Lm::Config c;
     g.fill_model(c, layer);
     for (std::size_t i = 3; i < c.layers.size(); i += 4)

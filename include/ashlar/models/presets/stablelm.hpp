@@ -36,7 +36,8 @@ struct StableLmKind {
                                    .vocabulary = 50304}};
     typename Lm::Block::Config layer{.dims = read_dims(j, keys)};
     layer.norm.eps = static_cast<float>(j.positive("layer_norm_eps", 1e-5));
-    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim, {.partial = 0.25});
+    layer.mixer.position.rule = read_rope_rule(
+        j, layer.dims.head_dim, {.partial = 0.25, .positions = keys.absent.positions});
     layer.mixer.qk_norm.eps = layer.norm.eps;
     layer.mixer.qk_norm.bias = false;
     layer.mixer.qk_norm.enabled = j.boolean("qk_layernorm", false);

@@ -28,7 +28,8 @@ struct Starcoder2Family {
                                    .vocabulary = 49152}};
     Lm::Block::Config layer{.dims = read_dims(j, keys)};
     layer.norm.eps = static_cast<float>(j.positive("norm_epsilon", 1e-5));
-    layer.mixer.position.rule = read_rope_rule(j, layer.dims.head_dim);
+    layer.mixer.position.rule =
+        read_rope_rule(j, layer.dims.head_dim, {.positions = keys.absent.positions});
     layer.mixer.mask = read_window(j);
     const bool bias = j.boolean("use_bias", true);
     layer.mixer.bias = {bias, bias, bias, bias};

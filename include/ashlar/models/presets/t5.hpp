@@ -89,7 +89,7 @@ struct T5Kind {
     fill(first, true);
     fill(second, false);
     second.cross.scale = 1.f;
-    c.vocabulary = c.encoder.vocabulary = j.size("vocab_size");
+    c.vocabulary = c.encoder.vocabulary = j.size("vocab_size", 32128);
     c.d_model = c.encoder.d_model = c.encoder.stack.d_model = dims.d_model;
     c.final_norm = c.encoder.stack.final_norm = first.norm;
     c.encoder.stack.layers.assign(layers("num_layers", 6), first);
@@ -102,7 +102,9 @@ struct T5Kind {
     return c;
   }
 
-  static NameMap names(const Checkpoint&, const typename Lm::Config&) {
+  static NameMap names(const Checkpoint&, const typename Lm::Config& c) {
+    const auto& layer = c.encoder.stack.layers.at(0);
+    const index_t buckets = layer.mixer.score.buckets.buckets(), heads = layer.dims.n_heads;
     NamePairs n;
     n.one("encoder.embedding", "shared.weight")
         .one("head", "lm_head.weight")
@@ -118,7 +120,7 @@ struct T5Kind {
       attention("mixer", "0.SelfAttention.");
       n.one(ours + "mixer.score.table",
             stack + "block.0.layer.0.SelfAttention.relative_attention_bias.weight",
-            {.reshaped = true});
+            {.shape = {buckets, heads}});
       n.norm(ours + "mixer_norm", stored + "0.layer_norm");
       if (decoder) {
         attention("cross", "1.EncDecAttention.");

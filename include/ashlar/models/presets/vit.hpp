@@ -32,23 +32,24 @@ struct VitFamily {
     if (const auto act = j.string("pooler_act", "tanh"); act != "tanh")
       j.refuse("pooler_act", act, "tanh");
     DecoderBlock<VitSpec>::Config layer;
-    layer.dims = read_dims(j);
+    layer.dims = read_dims(j, {.absent = {768, 12, -1, -1, 3072}});
     layer.norm.eps = static_cast<float>(j.positive("layer_norm_eps", 1e-12));
     const bool bias = j.boolean("qkv_bias", true);
     layer.mixer.bias = {bias, bias, bias, true};
     layer.ffn.activation = read_activation(j, "hidden_act", "gelu");
     Lm::Config c;
-    fill_vision(c, j, layer, "image_size", j.size("num_hidden_layers", -1, 1, 10'000));
+    fill_vision(c, j, layer, "image_size", j.size("num_hidden_layers", 12, 1, 10'000));
     c.heads.pooler.on = rows_of(checkpoint, prefix(checkpoint) + "pooler.dense.weight") != 0;
     c.heads.classifier.rows = rows_of(checkpoint, "classifier.weight");
     return c;
   }
-  static NameMap names(const Checkpoint& checkpoint, const Lm::Config&) {
+  static NameMap names(const Checkpoint& checkpoint, const Lm::Config& c) {
     const std::string layer = "encoder.layer.{}.";
     NamePairs n(prefix(checkpoint));
-    n.one("class_token", "embeddings.cls_token", {.reshaped = true})
-        .one("position", "embeddings.position_embeddings", {.reshaped = true})
-        .one("patches.weight", "embeddings.patch_embeddings.projection.weight", {.reshaped = true})
+    n.one("class_token", "embeddings.cls_token", {.shape = {c.d_model}})
+        .one("position", "embeddings.position_embeddings", {.shape = position_shape(c)})
+        .one("patches.weight", "embeddings.patch_embeddings.projection.weight",
+             {.shape = patch_shape(c)})
         .one("patches.bias", "embeddings.patch_embeddings.projection.bias")
         .norm("layers.{}.mixer_norm", layer + "layernorm_before")
         .linear("layers.{}.mixer.q", layer + "attention.attention.query")

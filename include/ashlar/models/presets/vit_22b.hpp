@@ -41,10 +41,10 @@ struct Vit22bFamily {
     const Dims& d = c.stack.layers[0].dims;
     const std::string block = "blocks.{}.";
     NamePairs n;
-    n.one("class_token", "cls_token", {.reshaped = true})
-        .one("registers", "reg_token", {.reshaped = true})
-        .one("position", "pos_embed", {.reshaped = true})
-        .one("patches.weight", "patch_embed.proj.weight", {.reshaped = true})
+    n.one("class_token", "cls_token", {.shape = {c.d_model}})
+        .one("registers", "reg_token", {.shape = {c.registers, c.d_model}})
+        .one("position", "pos_embed", {.shape = position_shape(c)})
+        .one("patches.weight", "patch_embed.proj.weight", {.shape = patch_shape(c)})
         .one("patches.bias", "patch_embed.proj.bias")
         .norm("layers.{}.mixer_norm", block + "in_norm")
         .norm("layers.{}.mixer.q_norm", block + "q_norm")

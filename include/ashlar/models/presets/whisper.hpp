@@ -38,7 +38,7 @@ struct WhisperFamily {
     expect_switch(j, "scale_embedding", false);
     const AttentionBias bias{.q = true, .k = false, .v = true, .out = true};
     const auto fill = [&](auto& layer, const std::string& stack) {
-      layer.dims = read_fairseq_dims(j, stack, 4, 1536);
+      layer.dims = read_fairseq_dims(j, stack, 384, 6, 1536);
       layer.mixer.bias = bias;
       layer.ffn.activation = read_activation(j, "activation_function", "gelu");
     };
@@ -53,7 +53,7 @@ struct WhisperFamily {
 
     Lm::Config c;
     auto& e = c.encoder;
-    c.vocabulary = j.size("vocab_size");
+    c.vocabulary = j.size("vocab_size", 51865);
     c.d_model = e.d_model = e.stack.d_model = first.dims.d_model;
     e.conv1 = {.channels = j.size("num_mel_bins", 80), .outputs = c.d_model};
     e.conv2 = {.channels = c.d_model, .outputs = c.d_model, .stride = 2};
@@ -66,11 +66,15 @@ struct WhisperFamily {
     return c;
   }
 
-  static NameMap names(const Checkpoint&, const Lm::Config&) {
+  static NameMap names(const Checkpoint&, const Lm::Config& c) {
     NamePairs n("model.");
     n.one("decoder.embedding", "decoder.embed_tokens.weight");
-    for (const std::string conv : {"encoder.conv1.", "encoder.conv2."})
-      n.one(conv + "weight", conv + "weight", {.reshaped = true}).one(conv + "bias", conv + "bias");
+    const auto convolution = [&](const std::string& name, const Conv1d::Config& conv) {
+      n.one(name + "weight", name + "weight", {.shape = {conv.outputs, conv.channels, conv.width}})
+          .one(name + "bias", name + "bias");
+    };
+    convolution("encoder.conv1.", c.encoder.conv1);
+    convolution("encoder.conv2.", c.encoder.conv2);
     for (const std::string stack : {"encoder.", "decoder."}) {
       add_fairseq_layers(n, stack, "norm");
       n.one(stack + "position.table", stack + "embed_positions.weight")

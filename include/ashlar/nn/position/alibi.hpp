@@ -3,12 +3,13 @@
 
 #include <ashlar/attention/score/alibi.hpp>
 #include <ashlar/attention/score/scaled_alibi.hpp>
+#include <ashlar/core/shared_list.hpp>
 #include <ashlar/nn/mixer/score_slot.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
 namespace detail {
-inline void expect_slopes(std::string_view who, const std::vector<float>& slopes, const Dims& d) {
+inline void expect_slopes(std::string_view who, const SharedList<float>& slopes, const Dims& d) {
   if (static_cast<index_t>(slopes.size()) != d.n_heads)
     fail<ShapeError>(who, ": ", slopes.size(), " slopes, expected ", d.n_heads, ", one a head");
 }
@@ -18,7 +19,7 @@ inline void expect_slopes(std::string_view who, const std::vector<float>& slopes
 /// Throws   ShapeError unless there is a slope for every query head
 struct AlibiBias {
   struct Config {
-    std::vector<float> slopes{};  // alibi_slopes(heads, order)
+    SharedList<float> slopes{};  // alibi_slopes(heads, order)
   };
   struct Weights {};
   static void visit(Weights&, const Config& c, const Dims& d, auto&&) {
@@ -35,7 +36,7 @@ static_assert(ScoreMaker<AlibiBias>);
 /// Throws   ShapeError unless there is a slope for every query head
 struct FalconAlibi {
   struct Config {
-    std::vector<float> slopes{};
+    SharedList<float> slopes{};
     float scale = 1.f;
   };
   struct Weights {};

@@ -7,6 +7,11 @@ namespace ashlar::inline ASHLAR_ABI {
 
 /// Turns the first `rule.width` elements of a head; width 0 leaves all as they are (NoPE layers).
 /// Source: Su et al. 2021, RoFormer.
+///
+/// Rules that depend on a length: Dynamic NTK goes by the end of each call, so keys in a cache keep
+/// the angles of the call that wrote them. LongRoPE goes by the capacity that the sequences were
+/// made for: beyond the trained context all their tokens have the long factors, also before the
+/// sequence has grown that far.
 /// Shapes   x [M, heads, H]
 /// Throws   ValueError for an odd width; ShapeError for one beyond H
 struct Rope {

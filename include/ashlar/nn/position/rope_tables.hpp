@@ -12,6 +12,11 @@ namespace ashlar::inline ASHLAR_ABI {
 /// A table a rule and element type, kept for the length of one call.
 class RopeTables {
  public:
+  /// Tokens that the sequences were made for, 0 where nobody knows.
+  void set_capacity(index_t capacity) {
+    capacity_ = capacity;
+    start();
+  }
   /// Forgets the tables (not their memory): positions have changed.
   void start() {
     for (Entry& e : entries_) e.filled = false;
@@ -26,7 +31,8 @@ class RopeTables {
     if (e.data.size() < bytes) e.data = Buffer<std::byte>(bytes);
     const TensorView<A, 3> table(reinterpret_cast<A*>(e.data.data()), {rows, 2, pairs});
     if (!e.filled) {
-      if (rule.depends_on_length()) e.frequencies = rule.frequencies(length(positions));
+      if (rule.depends_on_length())
+        e.frequencies = rule.frequencies(rule.length_of(length(positions), capacity_));
       rope_table(e.frequencies, positions, table);
     }
     e.filled = true;
@@ -53,6 +59,7 @@ class RopeTables {
     return last + 1;
   }
 
+  index_t capacity_ = 0;
   std::vector<Entry> entries_;
 };
 
