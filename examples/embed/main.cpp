@@ -42,23 +42,24 @@ void print_cosines(const std::vector<std::string>& texts, const std::vector<floa
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string folder, pooling = "mean";
+  std::string folder, pooling;
   std::vector<std::string> texts;
   index_t max_tokens = 0;
   ModelOptions running;
 
   CLI::App app(
       "Prints how alike sentences are: the cosines of their embeddings under a BERT folder\n"
-      "(config.json, *.safetensors, tokenizer.json or vocab.txt).",
+      "(config.json, *.safetensors, tokenizer.json or vocab.txt; modules.json and the pooling's\n"
+      "config.json where they are there).",
       "embed");
   app.add_option("folder", folder, "The model's folder, all-MiniLM-L6-v2 say")
       ->type_name("FOLDER")
       ->required();
   app.add_option("texts", texts, "Sentences, two or more")->type_name("TEXT")->required();
-  app.add_option("--pooling", pooling, "mean of the tokens' states, or first: that of [CLS]")
+  app.add_option("--pooling", pooling,
+                 "mean, cls or max of the tokens' states. Default: what the folder says, else mean")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"mean", "first"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"mean", "cls", "max"}));
   app.add_option("--max-tokens", max_tokens, "Cut longer sentences; 0: what the model was made for")
       ->type_name("N")
       ->check(at_least(0))
@@ -70,8 +71,9 @@ int main(int argc, char** argv) {
     const Checkpoint checkpoint(folder);
     const int all = static_cast<int>(std::thread::hardware_concurrency());
     ThreadPool pool(running.threads > 0 ? running.threads : std::max(all, 1));
-    SentenceEncoder encoder(load(checkpoint, running.backend, pool.executor()), folder,
-                            pooling == "mean" ? SentencePooling::mean : SentencePooling::first,
+    std::optional<SentencePooling> asked;
+    if (!pooling.empty()) asked = sentence_pooling(pooling, "--pooling");
+    SentenceEncoder encoder(load(checkpoint, running.backend, pool.executor()), folder, asked,
                             max_tokens);
     print_cosines(texts, encoder.embed(texts));
   });

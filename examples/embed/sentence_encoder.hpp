@@ -9,19 +9,20 @@
 #include <vector>
 
 #include "common/word_piece_files.hpp"
+#include "sentence_pooling.hpp"
 
 namespace ashlar::examples {
-
-/// Which of a text's states is its vector.
-enum class SentencePooling { mean, first };
 
 /// A BERT folder with its tokenizer.
 class SentenceEncoder {
  public:
-  /// max_tokens 0: what sentence_bert_config.json says, else all that the model was made for.
+  /// Without a pooling: what the folder says of it, else the mean. max_tokens 0: what
+  /// sentence_bert_config.json says, else all that the model was made for.
   SentenceEncoder(std::unique_ptr<TextEncoder> model, const std::string& folder,
-                  SentencePooling pooling = SentencePooling::mean, index_t max_tokens = 0)
-      : model_(std::move(model)), tokenizer_(read_word_piece(folder)), pooling_(pooling) {
+                  std::optional<SentencePooling> pooling = {}, index_t max_tokens = 0)
+      : model_(std::move(model)), tokenizer_(read_word_piece(folder)) {
+    if (!pooling) pooling = find_pooling(folder);
+    pooling_ = pooling.value_or(SentencePooling::mean);
     index_t most = model_->info().context_length;
     const std::string path = folder + "/sentence_bert_config.json";
     if (ashlar::detail::can_open(path))
@@ -29,6 +30,7 @@ class SentenceEncoder {
     max_tokens_ = max_tokens ? std::min(max_tokens, most) : most;
   }
 
+  SentencePooling pooling() const { return pooling_; }
   index_t width() const { return model_->info().d_model; }
 
   /// Rows [texts, width()], computed in one batch. Longer texts are cut.
@@ -57,6 +59,8 @@ class SentenceEncoder {
     Context<backend::ScalarCpu> ctx;
     if (pooling_ == SentencePooling::mean)
       mean_pool(ctx, batch, MatrixView<const float>(states), out);
+    else if (pooling_ == SentencePooling::max)
+      max_pool(ctx, batch, MatrixView<const float>(states), out);
     else
       NoNorm::apply(ctx, {}, {}, MatrixView<const float>(first_rows(batch, states)), out);
     unit_length(ctx, out);
@@ -66,7 +70,7 @@ class SentenceEncoder {
  private:
   std::unique_ptr<TextEncoder> model_;
   WordPiece tokenizer_;
-  SentencePooling pooling_;
+  SentencePooling pooling_ = SentencePooling::mean;
   index_t max_tokens_ = 0;
 };
 

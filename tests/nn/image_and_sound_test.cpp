@@ -99,6 +99,15 @@ TEST(Pooling, MeansOfTrueTokensAndFirstRows) {
       const double n = lengths[at(b)] ? static_cast<double>(lengths[at(b)]) : 1;
       EXPECT_NEAR(y[at(b * D + i)], sum / n, 1e-6) << b << " " << i;
     }
+  Floats largest(at(B * D), NAN);
+  max_pool(ctx, batch, rows, MatrixView<float>(largest.data(), {B, D}));
+  for (index_t i = 0; i < D; ++i) {
+    const auto state = [&](index_t b, index_t t) { return x[at((b * T + t) * D + i)]; };
+    EXPECT_EQ(largest[at(i)],
+              std::max({state(0, 0), state(0, 1), state(0, 2), state(0, 3), state(0, 4)}));
+    EXPECT_EQ(largest[at(D + i)], std::max(state(1, 0), state(1, 1)));
+    EXPECT_EQ(largest[at(2 * D + i)], 0.f);
+  }
   unit_length(ctx, MatrixView<float>(y.data(), {B, D}));
   for (index_t b = 0; b < B; ++b) {
     double sum = 0;

@@ -37,6 +37,28 @@ void mean_pool(Context<B>&, const TokenBatch& batch, MatrixView<const T> hidden,
   }
 }
 
+/// The largest of each element over the true tokens of each sequence; zeros for a sequence without
+/// any. Source: Reimers and Gurevych 2019.
+/// Shapes   hidden [B T, D], y [B, D]
+template <Backend B, Element T>
+void max_pool(Context<B>&, const TokenBatch& batch, MatrixView<const T> hidden, MatrixView<T> y) {
+  const index_t D = hidden.extent(1);
+  expect_shape("max_pool", "hidden", hidden, {batch.rows(), D});
+  expect_shape("max_pool", "y", y, {batch.batch(), D});
+  for (index_t b = 0; b < batch.batch(); ++b) {
+    const index_t count = batch.lengths()(b, batch.tokens()), first = b * batch.tokens();
+    for (index_t i = 0; i < D; ++i) {
+      using A = accumulator_t<T>;
+      A most = count ? static_cast<A>(hidden(first, i)) : A(0);
+      for (index_t t = 1; t < count; ++t) {
+        const A x = static_cast<A>(hidden(first + t, i));
+        if (!(x <= most) && !std::isnan(most)) most = x;  // a NaN stays
+      }
+      y(b, i) = static_cast<T>(most);
+    }
+  }
+}
+
 /// Rows divided by their Euclidean length; a row of zeros stays one.
 /// Shapes   x [M, D]
 template <Backend B, Element T>
