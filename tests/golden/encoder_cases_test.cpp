@@ -18,6 +18,7 @@ std::map<std::string, void (*)(const ModelCase&)> families() {
           {"bart", R::bart},
           {"whisper", R::whisper},
           {"vit", R::vit},
+          {"dinov2", R::dinov2},
           {"dinov2_with_registers", R::dinov2},
           {"vit-22b-like", R::vit_22b},
           {"cait", R::cait},

@@ -75,8 +75,8 @@ std::string table() {
   add(row<WhisperDecoderSpec>("its decoder, with cross-attention"));
   add(row<VitSpec>("vit"), measured("vit", R::vit));
   add(row<Vit22bSpec>("vit-22b"), measured("vit_22b_like", R::vit_22b));
-  add(row<Dinov2Spec<Mlp<act::Chosen>>>("dinov2 with registers"),
-      measured("dinov2_registers", R::dinov2));
+  add(row<Dinov2Spec<Mlp<act::Chosen>>>("dinov2, with registers or without"),
+      measured("dinov2", R::dinov2) + ", " + measured("dinov2_registers", R::dinov2));
   add(row<Dinov2Spec<SwiGlu>>("dinov2 giant with registers"),
       measured("dinov2_registers_giant", R::dinov2));
   add(row<CaitSpec>("cait, with class-attention"), measured("cait", R::cait));

@@ -1,6 +1,7 @@
 // Golden vision models.
 #pragma once
 
+#include <ashlar/models/language_model.hpp>
 #include <ashlar/models/presets/cait.hpp>
 #include <ashlar/models/presets/dinov2.hpp>
 #include <ashlar/models/presets/vit_22b.hpp>
@@ -87,14 +88,9 @@ void EncoderRuns<B>::vit_22b(const ModelCase& c) {
 }
 template <class B>
 void EncoderRuns<B>::dinov2(const ModelCase& c) {
-  using ashlar::Dinov2RegistersFamily, ashlar::Dinov2RegistersGiantFamily;
-  const ashlar::Checkpoint checkpoint(c.folder());
-  EXPECT_NE(Dinov2RegistersFamily::accepts(checkpoint),
-            Dinov2RegistersGiantFamily::accepts(checkpoint));
-  if (Dinov2RegistersFamily::accepts(checkpoint))
-    vision_model<B, Dinov2RegistersFamily>(c);
-  else
-    vision_model<B, Dinov2RegistersGiantFamily>(c);
+  using namespace ashlar;
+  Families<Dinov2Family, Dinov2RegistersFamily, Dinov2RegistersGiantFamily>::with_family_of(
+      Checkpoint(c.folder()), [&]<class Family>() { vision_model<B, Family>(c); });
 }
 
 template <class B>

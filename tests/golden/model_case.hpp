@@ -60,10 +60,7 @@ class ModelCase {
   }
   /// Whether calls shorter than the prompt turn queries and keys by other angles.
   bool angles_depend_on_length() const {
-    const std::string type = rope_type();
-    return type == "dynamic" ||
-           (type == "longrope" &&
-            static_cast<double>(tokens()) > number("original_max_position_embeddings", 0));
+    return rope_type() == "dynamic";
   }
   bool flag(std::string_view key) const {
     const auto* value = config_.find(key);
