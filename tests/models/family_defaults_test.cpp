@@ -367,7 +367,8 @@ void expect_encoder_decoder(const std::vector<index_t>& want) {
   SCOPED_TRACE(Family::name);
   const EmptyFolder folder{std::string(Family::name)};
   const auto c = Family::config(folder.open());
-  const auto &e = c.encoder.stack.layers, &d = c.layers;
+  const auto& e = c.encoder.stack.layers;
+  const auto& d = c.layers;
   EXPECT_EQ(
       (std::vector<index_t>{c.d_model, e.at(0).dims.n_heads, e[0].dims.d_ff, d.at(0).dims.n_heads,
                             d[0].dims.d_ff, static_cast<index_t>(e.size()),
