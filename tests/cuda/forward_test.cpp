@@ -132,6 +132,18 @@ TEST(Forward, Scores) {
     return -static_cast<double>((q + 2 * k + h + b) % 5);
   };
   expect_functors(NoMask{}, cuda_test::OwnScore{}, own);
+  const T5Buckets buckets(8, 40, true);
+  std::vector<float> bias(8 * 4);
+  for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = 0.25f * static_cast<float>(i % 7);
+  oracle::AttentionOptions t5;
+  t5.bias = [&](index_t, index_t h, index_t q, index_t k) {
+    return double(bias[oracle::to_size(oracle::t5_bucket(k - q, true, 8, 40) * 4 + h)]);
+  };
+  const std::vector<std::int32_t> copy(buckets.list().data(), buckets.list().data() + 81);
+  expect_functors(NoMask{},
+                  T5RelativeBias(VectorView<const std::int32_t>(copy.data(), {81}),
+                                 MatrixView<const float>(bias.data(), {8, 4})),
+                  t5);
   // Falcon's: scale (s + slope key) with slope, key and product in bfloat16.
   oracle::AttentionOptions falcon = causal();
   falcon.bias = [&](index_t, index_t h, index_t, index_t k) {

@@ -10,6 +10,7 @@
 #include <ashlar/attention/score/scaled_alibi.hpp>
 #include <ashlar/attention/score/sequence.hpp>
 #include <ashlar/attention/score/soft_cap.hpp>
+#include <ashlar/attention/score/t5_bias.hpp>
 
 namespace cuda_test {
 

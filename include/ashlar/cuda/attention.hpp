@@ -36,12 +36,19 @@ void attention_decode(Context<backend::CudaGpu>& ctx, TensorView<const T, 4> q,
 
 namespace cuda {
 
-/// attention_decode() on a paged cache.
+/// attention() on a paged cache.
 /// Shapes   q [B, T, N, H], keys and values as KeyPages, out [B, T, N, Hv]
 template <Element T, MaskPolicy Mask, ScorePolicy Score>
 void attention_paged(Context<backend::CudaGpu>& ctx, TensorView<const T, 4> q,
                      const KeyPages<T>& kv, std::type_identity_t<TensorView<T, 4>> out,
                      const AttentionOptions<Mask, Score>& options);
+
+/// attention_decode() on a paged cache.
+/// Shapes   as attention_paged()
+template <Element T, MaskPolicy Mask, ScorePolicy Score>
+void attention_decode_paged(Context<backend::CudaGpu>& ctx, TensorView<const T, 4> q,
+                            const KeyPages<T>& kv, std::type_identity_t<TensorView<T, 4>> out,
+                            const AttentionOptions<Mask, Score>& options);
 
 /// attention() of sequences of different lengths, packed behind each other without padding.
 /// q_starts and k_starts [B + 1] say which rows are whose; most_queries is the longest sequence's.

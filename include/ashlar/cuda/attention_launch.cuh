@@ -46,7 +46,14 @@ template <Element T, MaskPolicy Mask, ScorePolicy Score>
 void attention_paged(Context<backend::CudaGpu>& ctx, TensorView<const T, 4> q,
                      const KeyPages<T>& kv, std::type_identity_t<TensorView<T, 4>> out,
                      const AttentionOptions<Mask, Score>& options) {
-  launch_decode(ctx, make_problem("attention_paged", q, kv, out, options));
+  launch_attention(ctx, make_problem("attention_paged", q, kv, out, options));
+}
+
+template <Element T, MaskPolicy Mask, ScorePolicy Score>
+void attention_decode_paged(Context<backend::CudaGpu>& ctx, TensorView<const T, 4> q,
+                            const KeyPages<T>& kv, std::type_identity_t<TensorView<T, 4>> out,
+                            const AttentionOptions<Mask, Score>& options) {
+  launch_decode(ctx, make_problem("attention_decode_paged", q, kv, out, options));
 }
 
 template <Element T, MaskPolicy Mask, ScorePolicy Score>

@@ -46,9 +46,12 @@ class T5Buckets {
     return of_distance_[static_cast<std::size_t>(limit_ +
                                                  max_index(-limit_, min_index(distance, limit_)))];
   }
+  /// The buckets of the distances -n .. n as one list, for a copy in another memory.
+  VectorView<const std::int32_t> list() const {
+    return {of_distance_.data(), {buckets_ == 0 ? 0 : 2 * limit_ + 1}};
+  }
 
  private:
-  friend class T5RelativeBias;
   /// Distances that lie on a border in exact numbers belong to the farther bucket.
   static index_t of_length(index_t n, index_t exact, index_t side, index_t limit) {
     if (n < exact) return n;
@@ -70,16 +73,19 @@ class T5RelativeBias {
  public:
   constexpr T5RelativeBias() = default;
   T5RelativeBias(const T5Buckets& buckets, MatrixView<const float> table)
-      : bucket_at_zero_(buckets.of_distance_.data() + buckets.limit_),
-        limit_(buckets.limit_),
-        table_(table) {
+      : T5RelativeBias(buckets.list(), table) {
     if (table.extent(0) != buckets.buckets())
       fail<ShapeError>("T5RelativeBias: table has ", table.extent(0), " rows, expected ",
                        buckets.buckets(), " buckets");
   }
+  /// From a copy of T5Buckets::list(), with the table in the same memory: a device's, say.
+  T5RelativeBias(VectorView<const std::int32_t> buckets, MatrixView<const float> table)
+      : bucket_at_zero_(buckets.data() + buckets.extent(0) / 2),
+        limit_(buckets.extent(0) / 2),
+        table_(table) {}
 
   template <std::floating_point V>
-  V operator()(V s, index_t, index_t h, index_t q, index_t k) const {
+  ASHLAR_HD V operator()(V s, index_t, index_t h, index_t q, index_t k) const {
     const index_t distance = max_index(-limit_, min_index(k - q, limit_));
     return s + static_cast<V>(table_(bucket_at_zero_[distance], h));
   }
