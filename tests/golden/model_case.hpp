@@ -59,9 +59,7 @@ class ModelCase {
     return type ? type->as_string("rope_type") : "";
   }
   /// Whether calls shorter than the prompt turn queries and keys by other angles.
-  bool angles_depend_on_length() const {
-    return rope_type() == "dynamic";
-  }
+  bool angles_depend_on_length() const { return rope_type() == "dynamic"; }
   bool flag(std::string_view key) const {
     const auto* value = config_.find(key);
     return value && value->is_bool() && value->as_bool();

@@ -151,8 +151,7 @@ struct Sections {
         fail<ValueError>("rope: a section has ", s, " pairs, expected 0 to ", all);
       sum += s;
     }
-    if (sum != all)
-      fail<ShapeError>("rope: sections of ", sum, " pairs together, expected ", all);
+    if (sum != all) fail<ShapeError>("rope: sections of ", sum, " pairs together, expected ", all);
   }
 };
 
