@@ -53,11 +53,11 @@ struct AppendCase {
     return a;
   }
   template <class Source>
-  void run(const cuda::RopeAppendArguments<T, Source>& a) {
+  void run(const cuda::RopeAppendArguments<T, Source>& a, std::uint64_t seed = 1) {
     if (pairing == RopePairing::half_split)
-      emulation::launch<cuda::RopeAppend<T, Source, RopePairing::half_split>>(a);
+      emulation::launch<cuda::RopeAppend<T, Source, RopePairing::half_split>>(a, {{}, seed});
     else
-      emulation::launch<cuda::RopeAppend<T, Source, RopePairing::interleaved>>(a);
+      emulation::launch<cuda::RopeAppend<T, Source, RopePairing::interleaved>>(a, {{}, seed});
   }
 
   Vec turned(const std::vector<T>& x, index_t heads) const {
@@ -120,14 +120,14 @@ std::ptrdiff_t written(const support::PoisonedTensor<E, 4>& cache) {
 }
 
 template <class T, class E = T>
-void expect_contiguous(RopeShape s, RopePairing pairing, index_t gap) {
+void expect_contiguous(RopeShape s, RopePairing pairing, index_t gap, std::uint64_t seed = 1) {
   SCOPED_TRACE(testing::Message() << "H " << s.H << ", r " << s.r << ", gap " << gap);
   AppendCase<T, E> c(s, pairing, gap);
   support::PoisonedTensor<E, 4> keys({s.B, 40, s.K, s.H}, gap), values({s.B, 40, s.K, s.Hv}, gap);
   const cuda::KeyRows<E> cache{
       TensorView<const E, 4>(keys.data(), keys.extents(), keys.strides()),
       TensorView<const E, 4>(values.data(), values.extents(), values.strides())};
-  c.run(c.arguments(cache));
+  c.run(c.arguments(cache), seed);
   c.expect_done(cache);
   EXPECT_TRUE(keys.gaps_intact() && values.gaps_intact());
   EXPECT_EQ(written(keys), s.B * s.T * s.K * s.H);
@@ -153,6 +153,13 @@ TEST(RopeAppend, RoundsOnceMoreToTheTypeOfTheCache) {
     expect_contiguous<float, half>({1, 2, 2, 1, 13, 9, 6}, pairing, 1);
     expect_contiguous<bfloat16, float>({1, 2, 2, 1, 40, 24, 32}, pairing, 0);
   }
+}
+
+TEST(RopeAppend, NoThreadWritesWhatAnotherOneDoes) {
+  // Wider pieces of the cache than of k and v, and warps in any order.
+  for (std::uint64_t seed = 1; seed < 9; ++seed)
+    for (const RopePairing pairing : pairings)
+      expect_contiguous<float, bfloat16>({1, 2, 2, 4, 72, 72, 56}, pairing, 0, seed);
 }
 
 TEST(RopeAppend, AppendsToPages) {

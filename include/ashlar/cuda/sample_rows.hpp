@@ -85,7 +85,7 @@ struct SampleRows {
     int token_bits = 0;
     while (token_bits < 32 && scan.order.last >> token_bits != 0) token_bits += digit_bits;
     for (int shift = 64 - digit_bits;;) {
-      sum_digits<P>(scan, shift, prefix);
+      sum_digits<P>(scan, shift, prefix, by_count);
       if (shift == 64 - digit_bits) {
         Sums all;
         for (int d = 0; d < digits; ++d) {
@@ -106,7 +106,7 @@ struct SampleRows {
       const Place place{prefix << shift, shift};
       if (here.count <= 1 || (by_count && here.count == target)) return place;
       if (!scan.is_listed && above + here.count <= Places::most_listed)
-        scan.make_list(place.lowest, static_cast<std::uint32_t>(above + here.count));
+        scan.make_list(place.lowest);
       if (shift == 32) {  // the bits above those of a token's number are 0
         prefix <<= 32 - token_bits;
         shift = token_bits;
@@ -116,8 +116,10 @@ struct SampleRows {
   }
 
   /// Sums of the ranks that are left and begin with `prefix`, for each value of their next digit.
+  /// Counts alone need no weights, and ranks without one are behind all others.
   template <class P>
-  static ASHLAR_DEVICE void sum_digits(const Scan<P>& scan, int shift, std::uint64_t prefix) {
+  static ASHLAR_DEVICE void sum_digits(const Scan<P>& scan, int shift, std::uint64_t prefix,
+                                       bool only_counts) {
     const auto own = static_cast<std::uint32_t>(P::thread());
     const auto weight_at = [&](std::uint32_t digit, std::uint32_t thread) {
       return scan.base + Places::weights + 8 * (digit * threads + thread);
@@ -131,12 +133,15 @@ struct SampleRows {
     }
     scan.each([&](std::uint64_t rank) {
       if (rank < scan.lowest || (rank >> shift) >> digit_bits != prefix) return;
-      const std::uint64_t w = scan.weight(rank);
-      if (w < scan.least) return;
       const auto d = static_cast<std::uint32_t>(rank >> shift) % digits;
-      const std::uint32_t weight = weight_at(d, own), count = count_at(d, own);
-      P::store_shared(weight, P::template load_shared<std::uint64_t>(weight) + w);
-      P::store_shared(count, P::template load_shared<std::uint32_t>(count) + 1);
+      if (!only_counts) {
+        const std::uint64_t w = scan.weight(rank);
+        if (w < scan.least) return;
+        P::store_shared(weight_at(d, own),
+                        P::template load_shared<std::uint64_t>(weight_at(d, own)) + w);
+      }
+      P::store_shared(count_at(d, own),
+                      P::template load_shared<std::uint32_t>(count_at(d, own)) + 1);
     });
     P::sync_block();
     for (std::uint32_t d = own / 32; d < digits; d += warps) {

@@ -93,21 +93,26 @@ struct SampleScan {
     return top;
   }
 
-  /// Leaves the `count` ranks from `from` on in the list: the others are out for good.
-  ASHLAR_DEVICE void make_list(std::uint64_t from, std::uint32_t count) {
+  /// Leaves the ranks from `from` on in the list, if they fit: the others are out for good.
+  ASHLAR_DEVICE void make_list(std::uint64_t from) {
     const auto own = static_cast<std::uint32_t>(P::thread());
-    std::uint32_t mine = 0, place = 0;
-    each([&](std::uint64_t rank) { mine += rank >= from && is_left(rank); });
+    from = from > lowest ? from : lowest;
+    std::uint32_t mine = 0, place = 0, all = 0;
+    each([&](std::uint64_t rank) { mine += rank >= from; });
     P::store_shared(base + Places::counts + 4 * own, mine);
     P::sync_block();
-    for (std::uint32_t t = 0; t < own; ++t)
-      place += P::template load_shared<std::uint32_t>(base + Places::counts + 4 * t);
-    each([&](std::uint64_t rank) {
-      if (rank >= from && is_left(rank)) P::store_shared(base + Places::list + 8 * place++, rank);
-    });
+    for (std::uint32_t t = 0; t < threads; ++t) {
+      if (t == own) place = all;
+      all += P::template load_shared<std::uint32_t>(base + Places::counts + 4 * t);
+    }
+    if (all <= Places::most_listed) {
+      each([&](std::uint64_t rank) {
+        if (rank >= from) P::store_shared(base + Places::list + 8 * place++, rank);
+      });
+      is_listed = true;
+      listed = all;
+    }
     P::sync_block();
-    is_listed = true;
-    listed = count;
   }
 };
 
