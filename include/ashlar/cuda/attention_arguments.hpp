@@ -87,6 +87,10 @@ AttentionProblem<T, Source, Mask, Score> make_problem(std::string_view op, Tenso
   if (q.extent(3) > widest_fallback_head || kv.value_width() > widest_fallback_head)
     fail<ShapeError>(op, ": heads have ", q.extent(3), " and ", kv.value_width(),
                      " elements, expected at most ", widest_fallback_head);
+  constexpr index_t most_rows = index_t{1} << 30;  // kernels count rows in 32 bits
+  if (q.extent(1) > most_rows || kv.max_length() > most_rows)
+    fail<ShapeError>(op, ": ", q.extent(1), " queries and ", kv.max_length(),
+                     " keys, expected at most ", most_rows);
   AttentionProblem<T, Source, Mask, Score> p{};
   p.q = q;
   p.kv = kv;

@@ -132,10 +132,10 @@ struct AttentionDecode {
       const index_t k0 = steps.first_key(step);
       const TileKind kind = steps.template kind<P>(step);
       if (Problem::has_score || kind != TileKind::full || k0 + keys > end)
-        finish_scores(p, s[0], b, kind, k0, end, extent.q_offset, lane,
-                      [&](int row, index_t& head, index_t& t) {
-                        head = packed.head(row);
-                        t = packed.query(row);
+        finish_scores(p, s[0], b, kind, static_cast<int>(k0), static_cast<int>(end),
+                      extent.q_offset, lane, [&](int row, int& head, int& t) {
+                        head = static_cast<int>(packed.head(row));
+                        t = static_cast<int>(packed.query(row));
                         return row < packed.count();
                       });
       std::uint32_t weights[1][keys / 16][4];

@@ -79,7 +79,7 @@ struct AttentionFallback {
       for (int r = 0; r < rows_per_warp; ++r) {
         const index_t position = extent.q_offset + t0 + r, key = k0 + lane;
         const bool seen = t0 + r < extent.queries && key < k1 &&
-                          (kind == TileKind::full || a.options.mask.keep(b, head, position, key));
+                          (kind == TileKind::full || a.sees(b, head, position, key));
         float x = -HUGE_VALF;
         if constexpr (Problem::has_score) {
           if (seen) x = a.score(s[r] * a.scale, b, head, position, key);

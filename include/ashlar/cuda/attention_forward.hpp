@@ -48,28 +48,30 @@ struct AttentionForward {
     const int thread = P::thread(), lane = thread % 32, warp = thread / 32;
     const index_t b = P::block_z(), head = P::block_y(), key_head = a.key_head(head);
     // The last rows, which see most under a causal mask, begin first.
-    const index_t q0 = (ceil_div(a.most_queries, queries) - 1 - P::block_x()) * queries;
+    const int q0 = static_cast<int>(ceil_div(a.most_queries, queries) - 1 - P::block_x()) * queries;
     if (q0 >= a.stored_rows(b)) return;
     const auto extent = a.extent(b);
-    const index_t rows = min_index(extent.queries - q0, queries);  // may be none
-    const Tiles tiles{a, b, head, extent.q_offset + q0, extent.q_offset + q0 + rows, extent.keys};
+    const int query_count = static_cast<int>(extent.queries);
+    const int key_count = static_cast<int>(extent.keys);
+    const int rows = query_count - q0 < queries ? query_count - q0 : queries;  // may be none
+    const Tiles tiles{a, b, head, extent.q_offset + q0, rows, key_count};
 
     const std::uint32_t q_tile = P::shared_base(), k_tiles = q_tile + QueryTile::bytes;
     const std::uint32_t v_tiles = k_tiles + 2 * KeyTile::bytes;
     const auto copy_keys = [&](int tile, int stage) {
-      const index_t k0 = index_t{tile} * keys;
+      const int k0 = tile * keys;
       copy_tile<P, KeyTile, threads>(k_tiles + static_cast<std::uint32_t>(stage) * KeyTile::bytes,
-                                     thread, extent.keys - k0, a.kv.key_width(),
+                                     thread, key_count - k0, a.kv.key_width(),
                                      [&](int r) { return a.kv.key(b, key_head, k0 + r); });
     };
     const auto copy_values = [&](int tile, int stage) {
-      const index_t k0 = index_t{tile} * keys;
+      const int k0 = tile * keys;
       copy_tile<P, ValueTile, threads>(
-          v_tiles + static_cast<std::uint32_t>(stage) * ValueTile::bytes, thread, extent.keys - k0,
+          v_tiles + static_cast<std::uint32_t>(stage) * ValueTile::bytes, thread, key_count - k0,
           a.kv.value_width(), [&](int r) { return a.kv.value(b, key_head, k0 + r); });
     };
 
-    int tile = rows > 0 ? tiles.visible_before(static_cast<int>(ceil_div(extent.keys, keys))) : -1;
+    int tile = rows > 0 ? tiles.visible_before((key_count + keys - 1) / keys) : -1;
     if (tile >= 0) {
       copy_tile<P, QueryTile, threads>(q_tile, thread, rows, a.q.extent(3),
                                        [&](int r) { return a.query(b, head, q0 + r); });
@@ -100,16 +102,16 @@ struct AttentionForward {
 
       float s[M][keys / 8][4];
       multiply_queries<P, T, QueryTile, KeyTile>(s, q_lane, k_lane + stage * KeyTile::bytes);
-      const index_t k0 = index_t{tile} * keys;
+      const int k0 = tile * keys;
       const TileKind kind = tiles.kind(tile);
-      if (Problem::has_score || kind != TileKind::full || k0 + keys > extent.keys) {
+      if (Problem::has_score || kind != TileKind::full || k0 + keys > key_count) {
         ASHLAR_DEVICE_UNROLL
         for (int m = 0; m < M; ++m)
-          finish_scores(a, s[m], b, kind, k0, extent.keys, extent.q_offset, lane,
-                        [&](int row, index_t& of_head, index_t& t) {
-                          of_head = head;
+          finish_scores(a, s[m], b, kind, k0, key_count, extent.q_offset, lane,
+                        [&](int row, int& of_head, int& t) {
+                          of_head = P::block_y();
                           t = q0 + (warp * M + m) * 16 + row;
-                          return t < extent.queries;
+                          return t < query_count;
                         });
       }
       std::uint32_t weights[M][keys / 16][4];
@@ -127,19 +129,19 @@ struct AttentionForward {
     P::template wait_copies<0>();
     ASHLAR_DEVICE_UNROLL
     for (int m = 0; m < M; ++m)
-      store<P>(a, o[m], state[m], factor, b, head, q0 + (warp * M + m) * 16, lane, extent.queries);
+      store<P>(a, o[m], state[m], factor, b, head, q0 + (warp * M + m) * 16, lane, query_count);
   }
 
  private:
   /// The tiles of keys that the block's queries see.
   struct Tiles {
     const Problem& problem;
-    index_t b, head, q_begin, q_end, key_count;
+    index_t b, head, position;  // of the first query
+    int rows, key_count;
 
     ASHLAR_DEVICE TileKind kind(int tile) const {
-      const index_t k0 = index_t{tile} * keys;
-      return problem.options.mask.classify(b, head, q_begin, q_end, k0,
-                                           min_index(k0 + keys, key_count));
+      const int k0 = tile * keys, k1 = k0 + keys < key_count ? k0 + keys : key_count;
+      return problem.options.mask.classify(b, head, position, position + rows, k0, k1);
     }
     /// The last visible tile before one; -1 for none.
     ASHLAR_DEVICE int visible_before(int tile) const {
@@ -151,13 +153,13 @@ struct AttentionForward {
 
   template <class P, int Blocks>
   static ASHLAR_DEVICE void store(const Problem& a, float (&o)[Blocks][4], const SoftmaxRows& rows,
-                                  float factor, index_t b, index_t head, index_t t0, int lane,
-                                  index_t query_count) {
+                                  float factor, index_t b, index_t head, int t0, int lane,
+                                  int query_count) {
     const index_t stored = a.stored_rows(b), width = a.kv.value_width();
     ASHLAR_DEVICE_UNROLL
     for (int r = 0; r < 2; ++r) {
       SoftmaxState<float> row = whole_row<P>(rows, r, factor);
-      const index_t t = t0 + accumulator_row(lane, 2 * r);
+      const int t = t0 + accumulator_row(lane, 2 * r);
       float sink_scale = 1.f;
       if (t < query_count)
         sink_scale = join_sink(a, head, row);

@@ -46,6 +46,9 @@ struct AttentionProblem {
       x.data()[b * x.stride(0) + head * x.stride(1) + queries.first(b) + t] = lse;
   }
 
+  ASHLAR_HD bool sees(index_t b, index_t head, index_t position, index_t key) const {
+    return options.mask.keep(b, head, position, key);
+  }
   /// The score of a visible pair in log2 units, from s = scale (q . k). Only with a score functor.
   ASHLAR_HD float score(float s, index_t b, index_t head, index_t position, index_t key) const {
     return log2_score(detail::apply_score(options.score, s, b, head, position, key));

@@ -60,22 +60,21 @@ ASHLAR_DEVICE SoftmaxState<float> whole_row(const SoftmaxRows& rows, int r, floa
 /// t), or nowhere.
 template <class Problem, int Blocks, class RowOf>
 ASHLAR_DEVICE void finish_scores(const Problem& problem, float (&s)[Blocks][4], index_t b,
-                                 TileKind kind, index_t first_key, index_t keys, index_t q_offset,
-                                 int lane, RowOf row_of) {
+                                 TileKind kind, int first_key, int keys, index_t q_offset, int lane,
+                                 RowOf row_of) {
   ASHLAR_DEVICE_UNROLL
   for (int r = 0; r < 2; ++r) {
-    index_t head = 0, t = 0;
+    int head = 0, t = 0;  // 32 bits until a functor is called: registers are what is short
     const bool exists = row_of(accumulator_row(lane, 2 * r), head, t);
     const index_t position = q_offset + t;
     ASHLAR_DEVICE_UNROLL
     for (int j = 0; j < Blocks; ++j) {
       ASHLAR_DEVICE_UNROLL
       for (int i = 2 * r; i < 2 * r + 2; ++i) {
-        const index_t key = first_key + 8 * j + accumulator_column(lane, i);
+        const int key = first_key + 8 * j + accumulator_column(lane, i);
         // Functors are asked about pairs that exist only: they may look into tables.
-        const bool visible =
-            exists && key < keys &&
-            (kind == TileKind::full || problem.options.mask.keep(b, head, position, key));
+        const bool visible = exists && key < keys &&
+                             (kind == TileKind::full || problem.sees(b, head, position, key));
         if constexpr (Problem::has_score)
           s[j][i] =
               visible ? problem.score(s[j][i] * problem.scale, b, head, position, key) : -HUGE_VALF;
