@@ -1,4 +1,5 @@
 // Split-key decoding and the merge of the splits, emulated, against the oracle.
+#include <ashlar/cuda/attention_combine.hpp>
 #include <ashlar/cuda/attention_decode.hpp>
 
 #include "attention_case.hpp"

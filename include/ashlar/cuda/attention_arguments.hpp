@@ -2,6 +2,7 @@
 // kernel. Host code without CUDA.
 #pragma once
 
+#include <ashlar/cuda/attention_combine.hpp>
 #include <ashlar/cuda/attention_decode.hpp>
 #include <ashlar/cuda/attention_fallback.hpp>
 #include <ashlar/cuda/attention_forward.hpp>

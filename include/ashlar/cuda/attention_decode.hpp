@@ -1,38 +1,15 @@
-// Attention of a few new queries on tensor cores, split over keys; and the kernel that merges the
+// Attention of a few new queries on tensor cores, split over keys; attention_combine.hpp merges the
 // splits. For sm_80 and newer.
 //
 // Source: Dao et al. 2023, Flash-Decoding; the heads that share keys and values are the rows of one
 // product, as in FlashAttention-3's packed heads.
 #pragma once
 
-#include <ashlar/cuda/attention_problem.hpp>
+#include <ashlar/cuda/attention_splits.hpp>
 #include <ashlar/cuda/softmax_rows.hpp>
 #include <ashlar/cuda/tile_math.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::cuda {
-
-/// Where splits leave what they found, on the device: for query row r = (b N + head) T + t and
-/// split i, `out` [rows, splits, Hv] in f32, not divided by the sum, and `state` [rows, splits].
-struct SplitResults {
-  float* out = nullptr;
-  SoftmaxState<float>* state = nullptr;
-  index_t splits = 1;  // room for a row; those that have keys are written
-  index_t split_keys =
-      0;  // keys of a split: fixed, so that a row's bits depend on its own keys only
-
-  ASHLAR_HD index_t used(index_t keys) const { return ceil_div(keys, split_keys); }
-};
-
-template <class Problem>
-struct DecodeArguments {
-  Problem problem;
-  SplitResults results;
-
-  ASHLAR_HD index_t result(index_t b, index_t head, index_t t, index_t split) const {
-    const index_t row = (b * problem.heads() + head) * problem.most_queries + t;
-    return row * results.splits + split;
-  }
-};
 
 /// One block: 16 rows, the queries of one key head (row r is query r / G of head r mod G of its G
 /// heads), against the keys of one split. Every warp streams keys of its own, 16 at a time, through
@@ -239,47 +216,6 @@ struct AttentionDecode {
   }
   static ASHLAR_DEVICE std::uint32_t state_address(std::uint32_t work, std::uint32_t n) {
     return work + warps * rows * row_bytes + n * 8;
-  }
-};
-
-/// Merges the splits of every query row in ascending order, lets the sink join, and writes out and
-/// lse. A warp a row.
-template <class Problem_>
-struct AttentionCombine {
-  using Problem = Problem_;
-  using Arguments = DecodeArguments<Problem>;
-  using T = typename Problem::T;
-  static constexpr int needs_architecture = 0;
-  static constexpr int warps = 4, threads = 32 * warps, blocks_per_multiprocessor = 8;
-  static std::size_t shared_bytes(const Arguments&) { return 0; }
-  static Grid grid(const Arguments& a) {
-    const Problem& p = a.problem;
-    return {ceil_div(p.heads() * p.most_queries, warps), 1, p.q.extent(0)};
-  }
-
-  template <class P>
-  static ASHLAR_DEVICE void run(const Arguments& a) {
-    const Problem& p = a.problem;
-    const int lane = P::thread() % 32;
-    const index_t row = index_t{P::block_x()} * warps + P::thread() / 32, b = P::block_z();
-    const index_t head = row / p.most_queries, t = row % p.most_queries;
-    if (head >= p.heads() || t >= p.stored_rows(b)) return;
-    const auto extent = p.extent(b);
-    const index_t splits = t < extent.queries ? a.results.used(extent.keys) : 0;
-    const index_t width = p.kv.value_width();
-    for (index_t d = lane; d < width || d == lane; d += 32) {
-      SoftmaxState<float> state;
-      float o = 0.f;
-      for (index_t i = 0; i < splits; ++i) {
-        const index_t at = a.result(b, head, t, i);
-        const auto scales = merge(state, a.results.state[at]);
-        const float part = d < width ? a.results.out[at * width + d] : 0.f;
-        o = std::fma(scales.first, o, scales.second * part);
-      }
-      if (t < extent.queries) o *= join_sink(p, head, state);
-      if (d < width) p.output(b, head, t)[d] = static_cast<T>(state.l != 0.f ? o / state.l : 0.f);
-      if (d == 0) p.store_lse(b, head, t, natural_lse<P>(state));
-    }
   }
 };
 

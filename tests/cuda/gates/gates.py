@@ -3,7 +3,7 @@
 registers within their budget, as many tensor-core instructions as the tiles have products, seconds
 and memory of the compiler. Needs nvcc and no GPU.
 
-Usage: gates.py NVCC INCLUDE WORK_FOLDER [--matrix]     --matrix: all architectures, widths and functors
+Usage: gates.py NVCC INCLUDE WORK_FOLDER [--matrix] [--only KIND]    --matrix: all architectures, widths and functors
 """
 import argparse
 import concurrent.futures
@@ -33,6 +33,7 @@ PRELUDE = """#include <ashlar/attention/mask/causal.hpp>
 #include <ashlar/attention/score/alibi.hpp>
 #include <ashlar/attention/score/sequence.hpp>
 #include <ashlar/attention/score/soft_cap.hpp>
+#include <ashlar/cuda/attention_combine.hpp>
 #include <ashlar/cuda/attention_decode.hpp>
 #include <ashlar/cuda/attention_fallback.hpp>
 #include <ashlar/cuda/attention_forward.hpp>
@@ -130,10 +131,12 @@ def main():
     parser.add_argument("include", type=pathlib.Path)
     parser.add_argument("work", type=pathlib.Path)
     parser.add_argument("--matrix", action="store_true")
+    parser.add_argument("--only", default="", help="Forward, Decode, Combine or Fallback")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     architectures = ARCHITECTURES if options.matrix else [80, 90]
-    jobs = [(i, unit, a) for i, unit in enumerate(units(options.matrix)) for a in architectures]
+    jobs = [(i, unit, a) for i, unit in enumerate(units(options.matrix)) for a in architectures
+            if options.only in unit[0]]
     faults, kernels = [], 0
     with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
         results = pool.map(lambda j: compile_unit(options.nvcc, options.include, options.work, *j),

@@ -14,7 +14,7 @@ import sys
 
 from mutants import MUTANTS
 
-KERNELS = ["attention_forward", "attention_decode", "attention_fallback"]
+KERNELS = ["attention_forward", "attention_decode", "attention_combine", "attention_fallback"]
 FILES = 2
 FLAGS = ["-std=c++20", "-O0", "-w", "-mavx2", "-mfma", "-mf16c"]
 
