@@ -26,9 +26,9 @@ struct Gemv {
   using Pieces = PanelPieces<Type>;
   static constexpr int needs_architecture = 0;
   static constexpr int warps = 8, threads = 32 * warps;
-  static constexpr int blocks_per_multiprocessor = Rows == 1                       ? 3
-                                                   : Rows > 4 && Pieces::parts > 1 ? 1
-                                                                                   : 2;
+  static constexpr int blocks_per_multiprocessor = Rows == 1                                    ? 3
+                                                   : Pieces::blocks && Rows * Pieces::parts > 4 ? 1
+                                                                                                : 2;
   static constexpr int together = 4;  // pieces that a thread reads at once
   static std::size_t shared_bytes(const Arguments&) { return warps * Rows * 16 * sizeof(float); }
   static Grid grid(const Arguments& a) { return {ceil_div(a.w.rows, panel_rows)}; }

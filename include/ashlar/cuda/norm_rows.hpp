@@ -33,7 +33,8 @@ struct NormRows {
   using Arguments = NormArguments<T, AddBranch>;
   static constexpr int needs_architecture = 0;
   static constexpr int warps = Warps, threads = 32 * warps;
-  static constexpr int blocks_per_multiprocessor = (Held > 4 ? 512 : 1024) / threads;
+  static constexpr int blocks_per_multiprocessor =
+      (Held * (AddBranch ? 2 : 1) > 4 ? 512 : 1024) / threads;
   static constexpr int N = piece<T>;
   static constexpr index_t held_width = index_t{threads} * Held * N;
   static std::size_t shared_bytes(const Arguments&) { return 3 * sum_bytes(warps); }
