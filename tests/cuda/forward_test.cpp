@@ -157,6 +157,13 @@ TEST(Forward, Scores) {
   expect_forward<64, 64>(c, p);
 }
 
+TEST(Forward, ScoresOfTheWidestHeads) {  // in tiles of 16 keys
+  oracle::AttentionOptions o = causal();
+  o.softcap = 3;
+  AttentionCase<bfloat16> c({1, 67, 131, 2, 1, 248, 256}, o);
+  expect_forward<256, 256>(c, c.padded(CausalMask{}, SoftCap(3.f)), schedules[0]);
+}
+
 TEST(Forward, ScalesOfBothSigns) {
   for (const double scale : {-0.2, 1.5, 1e-3}) {
     oracle::AttentionOptions o = causal();

@@ -30,8 +30,11 @@ struct AttentionForward {
   static constexpr int needs_architecture = 80;
   static constexpr bool narrow = Dk <= 64 && Dv <= 64, wide = Dk > 128 || Dv > 128;
   static constexpr int warps = 4, threads = 32 * warps, blocks_per_multiprocessor = wide ? 1 : 2;
-  static constexpr int M = narrow ? 2 : 1;  // blocks of 16 queries a warp
-  static constexpr int queries = 16 * warps * M, keys = wide ? 32 : 64;
+  // Scores need registers of their own: smaller tiles then, where the others fill all of them.
+  static constexpr bool scored = Problem::has_score, widest = Dk > 192 || Dv > 192;
+  static constexpr int M = narrow && !scored ? 2 : 1;  // blocks of 16 queries a warp
+  static constexpr int queries = 16 * warps * M;
+  static constexpr int keys = !wide ? 64 : widest && scored ? 16 : 32;
   using QueryTile = SharedTile<queries, Dk>;
   using KeyTile = SharedTile<keys, Dk>;
   using ValueTile = SharedTile<keys, Dv>;
