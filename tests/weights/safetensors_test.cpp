@@ -1,4 +1,7 @@
 #include <gtest/gtest.h>
+#if !defined(_WIN32)
+#  include <sys/stat.h>
+#endif
 
 #include <ashlar/weights/safetensors.hpp>
 #include <ashlar/weights/safetensors_writer.hpp>
@@ -340,9 +343,30 @@ TEST_F(Safetensors, FailedWritesLeaveNothingBehind) {
                    "no/out.part: cannot be created: "));
   std::filesystem::create_directories(path("taken/by a folder"));
   EXPECT_TRUE(says(error_of([&] { ashlar::write_safetensors(path("taken"), tensors); }),
-                   "taken: cannot be written: "));
+                   "taken: is no plain file, expected one or a name that is free"));
   EXPECT_FALSE(std::filesystem::exists(path("taken.part")));
 }
+
+#if !defined(_WIN32)
+TEST_F(Safetensors, WritesNoDeviceAndFollowsLinks) {
+  namespace fs = std::filesystem;
+  const std::vector<float> x = {1, 2}, y = {3};
+  const std::vector<TensorInfo> tensors = {ashlar::describe_tensor<float>("t", {2}, x)};
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_TRUE(says(error_of([&] { ashlar::write_safetensors(path("pipe"), tensors); }),
+                   "pipe: is no plain file, expected one or a name that is free"));
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+  ASSERT_EQ(::mkfifo(path("out.part").c_str(), 0600), 0);
+  EXPECT_TRUE(says(error_of([&] { ashlar::write_safetensors(path("out"), tensors); }),
+                   "out.part: is no plain file"));
+
+  ashlar::write_safetensors(path("file"), {ashlar::describe_tensor<float>("t", {1}, y)});
+  fs::create_symlink(path("file"), path("link"));
+  ashlar::write_safetensors(path("link"), tensors);
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(values(SafetensorsFile(path("file")).at("t")), x);
+}
+#endif
 
 // ---- files of other implementations ----
 

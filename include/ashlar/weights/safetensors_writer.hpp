@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/weights/safetensors.hpp>
+#include <filesystem>
 
 namespace ashlar::inline ASHLAR_ABI {
 namespace detail {
@@ -57,6 +58,22 @@ inline std::string safetensors_header(const std::vector<const TensorInfo*>& tens
   return header;
 }
 
+/// The file that a name stands for, symbolic links followed. Throws FileError for one that is there
+/// and is no plain file (a device, a pipe, a folder): it would be replaced by one.
+inline std::string writable_target(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  const auto check = [&](const std::string& name) {
+    const fs::file_type type = fs::status(name, none).type();
+    if (type != fs::file_type::not_found && type != fs::file_type::regular)
+      fail<FileError>(name, ": is no plain file, expected one or a name that is free");
+    return type == fs::file_type::regular;
+  };
+  std::string target = check(path) ? fs::canonical(path, none).string() : path;
+  if (target.empty()) target = path;
+  check(target + ".part");
+  return target;
+}
 }  // namespace detail
 
 /// Writes tensors, given as describe_tensor or a reader makes them, to a safetensors file. Larger
@@ -86,7 +103,7 @@ inline void write_safetensors(const std::string& path, const std::vector<TensorI
   });
   const std::string header = detail::safetensors_header(order, metadata);
 
-  const std::string part = path + ".part";
+  const std::string target = detail::writable_target(path), part = target + ".part";
   std::FILE* file = std::fopen(part.c_str(), "wb");
   if (!file) fail<FileError>(part, ": cannot be created: ", std::strerror(errno));
   bool good = true;
@@ -99,9 +116,9 @@ inline void write_safetensors(const std::string& path, const std::vector<TensorI
   for (const TensorInfo* tensor : order) write(tensor->bytes.data(), tensor->bytes.size());
   good = std::fclose(file) == 0 && good;
 #if defined(_WIN32)
-  if (good) std::remove(path.c_str());  // rename does not replace a file there
+  if (good) std::remove(target.c_str());  // rename does not replace a file there
 #endif
-  if (!good || std::rename(part.c_str(), path.c_str()) != 0) {
+  if (!good || std::rename(part.c_str(), target.c_str()) != 0) {
     const std::string reason = std::strerror(errno);
     std::remove(part.c_str());
     fail<FileError>(path, ": cannot be written: ", reason);
