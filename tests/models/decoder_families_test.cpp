@@ -12,6 +12,7 @@
 #include <ashlar/models/presets/gemma4.hpp>
 #include <ashlar/models/presets/glm4.hpp>
 #include <ashlar/models/presets/granite.hpp>
+#include <ashlar/models/presets/mpt.hpp>
 #include <ashlar/models/presets/olmo.hpp>
 #include <ashlar/models/presets/olmo3.hpp>
 #include <ashlar/models/presets/smollm3.hpp>
@@ -200,6 +201,13 @@ TEST(DecoderFamilies, RefusalsNameKeyAndValue) {
                                "attn_logit_softcapping is 0, expected");
   expect_refused<Gemma2Family>("gemma2", "query_pre_attn_scalar", "-1",
                                "query_pre_attn_scalar is -1, expected");
+  expect_refused<MptFamily>("mpt", "attn_config", R"({"prefix_lm": true})",
+                            "prefix_lm is \"true\", supported: false");
+  expect_refused<MptFamily>("mpt", "attn_config", R"({"qk_ln": true})", "qk_ln is \"true\"");
+  expect_refused<MptFamily>("mpt", "attn_config", R"({"alibi_bias_max": 16})",
+                            "alibi_bias_max is \"16\", supported: 8");
+  expect_refused<MptFamily>("mpt", "norm_type", "\"rmsnorm\"", "norm_type is \"rmsnorm\"");
+  expect_refused<MptFamily>("mpt", "logit_scale", "0.5", "logit_scale is \"set\"");
   expect_refused<Gemma3Family>("gemma3", "layer_types", "[\"full_attention\"]",
                                "layer_types has 1 entries, expected 7");
   expect_refused<Gemma4Family>("gemma4", "use_bidirectional_attention", "\"all\"",

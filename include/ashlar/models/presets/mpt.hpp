@@ -6,8 +6,8 @@
 namespace ashlar::inline ASHLAR_ABI {
 
 /// Source: MosaicML 2023. As Hugging Face's class it takes ALiBi's maximum as 8, the feed-forward
-/// as four times as wide, and no biases, whatever alibi_bias_max, expansion_ratio and no_bias say;
-/// the tensors of a checkpoint for which that is wrong do not fit.
+/// as four times as wide, and no biases, whatever expansion_ratio and no_bias say: the tensors of a
+/// checkpoint for which that is wrong do not fit. What no tensor shows is refused.
 struct MptFamily {
   using Spec = AlibiSpec;
   using Lm = CausalLm<Spec>;
@@ -30,11 +30,19 @@ struct MptFamily {
     layer.mixer.score.slopes = alibi_slopes(layer.dims.n_heads, AlibiOrder::mpt);
     if (const auto attention = j.object("attn_config")) {
       expect_switch(*attention, "alibi", true);
+      expect_switch(*attention, "prefix_lm", false);
+      expect_switch(*attention, "qk_ln", false);
+      if (attention->number("alibi_bias_max", 8) != 8)
+        attention->refuse("alibi_bias_max", join(attention->number("alibi_bias_max", 8)), "8");
       if (attention->has("clip_qkv"))
         layer.mixer.clip = static_cast<float>(attention->positive("clip_qkv"));
       if (attention->has("softmax_scale"))
         layer.mixer.scale = static_cast<float>(attention->positive("softmax_scale"));
     }
+    const std::string norm = j.string("norm_type", "low_precision_layernorm");
+    if (norm != "low_precision_layernorm" && norm != "layernorm")
+      j.refuse("norm_type", norm, "low_precision_layernorm, layernorm");
+    if (j.has("logit_scale")) j.refuse("logit_scale", "set", "null");
     Lm::Config c;
     fill_model(c, j, layer, true, keys);
     return c;
