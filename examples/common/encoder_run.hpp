@@ -23,7 +23,7 @@ inline EncoderOutput run_encoder(TextEncoder& model, const EncoderInput& input,
                                  const LogitsOptions& options = {}) {
   const TextEncoderInfo& info = model.info();
   detail::expect_no_greedy(options, info.family);
-  input.expect(info.family, input.has_tokens, input.has_types);
+  input.expect(info.family, input.has_tokens, info.typed ? input.has_types : 0u);
   const TokenTable& tokens = *input.tokens;
   if (input.types && (input.types->batch != tokens.batch || input.types->length != tokens.length ||
                       input.types->lengths != tokens.lengths))

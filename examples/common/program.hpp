@@ -3,9 +3,12 @@
 
 #include <CLI/CLI.hpp>
 #include <ashlar/core/error.hpp>
+#include <charconv>
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <memory>
+#include <new>
 #include <string>
 
 #include "gguf_tokenizer.hpp"
@@ -24,12 +27,18 @@ inline void add_threads_option(CLI::App& app, ModelOptions& options) {
       ->capture_default_str();
 }
 
-/// A check of an option: a whole number, not below `least`.
-inline CLI::Validator at_least(index_t least) {
-  const auto check = [least](std::string& text) -> std::string {
+/// A check of an option: a whole number, not below `least` nor above `most`.
+inline CLI::Validator at_least(index_t least,
+                               index_t most = (std::numeric_limits<index_t>::max)()) {
+  const auto check = [least, most](std::string& text) -> std::string {
     index_t value = 0;
-    if (CLI::detail::lexical_cast(text, value) && value >= least) return {};
-    return join("is ", text, ", expected a whole number from ", least);
+    const char* end = text.data() + text.size();
+    if (const auto read = std::from_chars(text.data(), end, value);
+        read.ec == std::errc() && read.ptr == end && value >= least && value <= most)
+      return {};
+    const bool limited = most != (std::numeric_limits<index_t>::max)();
+    return join("is ", text, ", expected a whole number from ", least,
+                limited ? join(" to ", most) : std::string());
   };
   return CLI::Validator(check, "");
 }
@@ -54,6 +63,9 @@ int run_program(CLI::App& app, int argc, char** argv, Body&& body) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     std::fprintf(stderr, "error: %s (--help lists the options)\n", error.what());
     return 2;
+  } catch (const std::bad_alloc&) {
+    std::fputs("error: there is not enough memory for this\n", stderr);
+    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;

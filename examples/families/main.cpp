@@ -1,6 +1,5 @@
 // families: the decoder families that the programs load, the choices each is made of, and how far
 // their logits are from golden values.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ashlar/weights/safetensors.hpp>
 #include <cmath>
@@ -8,6 +7,7 @@
 #include <filesystem>
 
 #include "common/families.hpp"
+#include "common/program.hpp"
 
 namespace {
 
@@ -67,8 +67,7 @@ int main(int argc, char** argv) {
   std::string golden;
   app.add_option("--golden", golden,
                  "folder of golden cases: adds the largest error of their logits");
-  CLI11_PARSE(app, argc, argv);
-  try {
+  return run_program(app, argc, argv, [&] {
     const auto folders = golden_folders(golden);
     std::printf(
         "| family | wiring | norm | QK-norm | position | mask, score | feed-forward | "
@@ -94,9 +93,5 @@ int main(int argc, char** argv) {
       if (!golden.empty()) std::printf("%s |", errors.c_str());
       std::printf("\n");
     }
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
-    return 1;
-  }
-  return 0;
+  });
 }

@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
   app.add_option("--greedy", arguments.options.greedy,
                  "Continue each sequence of a decoder by N tokens, through the caches")
       ->type_name("N")
-      ->check(at_least(0));
+      ->check(at_least(0, index_t{1} << 31));
   add_backend_option(app, arguments.running);
   add_threads_option(app, arguments.running);
 

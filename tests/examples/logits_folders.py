@@ -264,6 +264,8 @@ def test_refusals(program, cases, scratch):
                                   r"image has shape \[2, 3, 12, 12\], expected \[2, 3, 16, 16\]"),
              "vit_22b_like": (["--input", cases["vit"].file, "--greedy", "1"], "greedy is 1, expected 0: vit-22b"),
              "modernbert": (["--input", cases["bert"].file], "has neither pixel_values nor input_features")}
+    program.refuses("^error: modernbert: got --tokens and --types, expected --tokens", cases["modernbert"].folder,
+                    "--tokens", "1,2", "--types", "0,1")
     for name, (arguments, message) in wrong.items():
         program.refuses("^error: .*" + message, cases[name].folder, *arguments)
     program.refuses("tokens of sequence 1: item 2 is \"x\"", cases["bart"].folder, "--tokens", "1,x")

@@ -45,7 +45,7 @@ struct CausalLm {
     bool head_bias = false;
     float embedding_scale = 1.f;
     float logit_scale = 1.f;
-    float logit_cap = 0.f;                      // soft-cap of the logits; 0: none
+    float logit_cap = 0.f;                        // soft-cap of the logits; 0: none
     std::vector<std::int32_t> never_predicted{};  // ids whose logit is the lowest float
     typename InputPosition::Config position{};
     typename EmbeddingNorm::Config embedding_norm{};

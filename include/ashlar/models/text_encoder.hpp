@@ -10,6 +10,7 @@ namespace ashlar::inline ASHLAR_ABI {
 /// Numbers that programs print, and which heads a checkpoint has.
 struct TextEncoderInfo : LanguageModelInfo {
   bool masked_lm = false, pools = false;
+  bool typed = false;   // tokens have types, of which there is a table
   index_t classes = 0;  // rows of the classifier; 0: none
 };
 
@@ -49,6 +50,7 @@ class FamilyEncoder final : public TextEncoder {
               static_cast<index_t>(c.stack.layers.size()), c.context_length, model_.store.bytes()},
              c.heads.masked_lm.on,
              c.heads.pooler.on,
+             c.stack.token_types > 0,
              c.heads.classifier.rows};
   }
   const TextEncoderInfo& info() const override { return info_; }
