@@ -3,6 +3,8 @@
 
 #include <ashlar/models/language_model.hpp>
 #include <ashlar/models/vision_encoder.hpp>
+#include <ashlar/nn/head/pooling.hpp>
+#include <ashlar/nn/head/projection.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
