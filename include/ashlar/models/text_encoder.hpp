@@ -50,7 +50,7 @@ class FamilyEncoder final : public TextEncoder {
               static_cast<index_t>(c.stack.layers.size()), c.context_length, model_.store.bytes()},
              c.heads.masked_lm.on,
              c.heads.pooler.on,
-             c.stack.token_types > 0,
+             c.token_types > 0,
              c.heads.classifier.rows};
   }
   const TextEncoderInfo& info() const override { return info_; }
