@@ -12,9 +12,9 @@
       "ashlar: -ffast-math and -ffinite-math-only break masks (-inf) and the order of accumulation"
 #endif
 
-// ASHLAR_HD: functions that a CUDA kernel may call too. ASHLAR_DEVICE: the bodies of the kernels, and
-// ASHLAR_DEVICE_UNROLL their loops over registers; without nvcc these are plain functions and loops,
-// which tests run on an emulated device.
+// ASHLAR_HD: functions that a CUDA kernel may call too. ASHLAR_DEVICE: the bodies of the kernels,
+// and ASHLAR_DEVICE_UNROLL their loops over registers; without nvcc these are plain functions and
+// loops, which tests run on an emulated device.
 #if defined(__CUDACC__)
 #  define ASHLAR_HD __host__ __device__
 #  define ASHLAR_DEVICE __device__ __forceinline__
