@@ -43,8 +43,8 @@
 #  define ASHLAR_EXCEPTIONS 0
 #endif
 
-// The inline namespace encodes version, instruction set and checks, so that objects built with
-// different flags never share an inline function.
+// Inline namespaces for version, instruction set and checks, so that objects built with different
+// flags never share an inline function.
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #  if defined(__AVX512VNNI__)
 #    define ASHLAR_ISA avx512vnni
@@ -73,16 +73,14 @@
 #  define ASHLAR_ISA generic
 #endif
 
-#define ASHLAR_JOIN(version, isa, errors) version##_##isa##_##errors
-#define ASHLAR_EXPAND(version, isa, errors) ASHLAR_JOIN(version, isa, errors)
 #if ASHLAR_EXCEPTIONS && defined(ASHLAR_DEBUG_CHECKS)
-#  define ASHLAR_ABI ASHLAR_EXPAND(v0_1, ASHLAR_ISA, checked)
+#  define ASHLAR_ABI v0_1::inline ASHLAR_ISA::inline checked
 #elif ASHLAR_EXCEPTIONS
-#  define ASHLAR_ABI ASHLAR_EXPAND(v0_1, ASHLAR_ISA, throws)
+#  define ASHLAR_ABI v0_1::inline ASHLAR_ISA::inline throws
 #elif defined(ASHLAR_DEBUG_CHECKS)
-#  define ASHLAR_ABI ASHLAR_EXPAND(v0_1, ASHLAR_ISA, checked_nothrow)
+#  define ASHLAR_ABI v0_1::inline ASHLAR_ISA::inline checked_nothrow
 #else
-#  define ASHLAR_ABI ASHLAR_EXPAND(v0_1, ASHLAR_ISA, nothrow)
+#  define ASHLAR_ABI v0_1::inline ASHLAR_ISA::inline nothrow
 #endif
 
 namespace ashlar::inline ASHLAR_ABI {

@@ -61,7 +61,7 @@ class LayersTest(unittest.TestCase):
     def test_macros(self):
         self.fault("version.hpp", "#pragma once\n#define MAX 1\n", "does not begin")
         self.fault("core/a.hpp", "#pragma once\n#define ASHLAR_X 1\n", "outside")
-        many = "".join(f"#define ASHLAR_M{i} 1\n" for i in range(13))
+        many = "".join(f"#define ASHLAR_M{i} 1\n" for i in range(12))  # and one of version.hpp
         self.fault("config.hpp", "#pragma once\n" + many, "13 macros")
 
     def test_long_header(self):
