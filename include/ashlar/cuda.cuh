@@ -3,3 +3,4 @@
 #pragma once
 
 #include <ashlar/cuda/attention_launch.cuh>
+#include <ashlar/cuda/launch.cuh>

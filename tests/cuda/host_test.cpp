@@ -55,25 +55,36 @@ TEST(CudaError, CarriesTheTextOfCuda) {
 
 TEST(CudaContext, TakesPiecesOfTheWorkspaceAndGivesThemBack) {
   alignas(256) static char workspace[1024];
-  Gpu ctx({0, 90, 1, 1, nullptr}, nullptr, workspace, sizeof workspace);
-  void* a = ctx.allocate(1);
-  void* b = ctx.allocate(512);
-  EXPECT_EQ(a, workspace);
-  EXPECT_EQ(b, workspace + 256);
-  const std::string text = message_of<ValueError>([&] { ctx.allocate(257); });
-  EXPECT_TRUE(has(text, "at least 1280 bytes is needed, got 1024")) << text;
-  ctx.deallocate(b, 512);
-  EXPECT_EQ(ctx.allocate(768), b);
-  EXPECT_EQ(ctx.peak_bytes(), 1024u);
+  Gpu ctx({0, 90, 1, 1}, nullptr, workspace, sizeof workspace);
+  {
+    Scratch::Frame frame(ctx.scratch());
+    EXPECT_EQ(frame.get<char>(1), workspace);
+    {
+      Scratch::Frame inner(ctx.scratch());
+      EXPECT_EQ(inner.get<float>(128), static_cast<void*>(workspace + 256));
+      const std::string text = message_of<ValueError>([&] { inner.get<char>(257); });
+      EXPECT_TRUE(has(text, "at least 1280 bytes is needed, got 1024")) << text;
+    }
+    EXPECT_EQ(frame.get<char>(768), workspace + 256);
+  }
+  EXPECT_EQ(ctx.scratch().peak_bytes(), 1024u);
   EXPECT_TRUE(
       has(message_of<ValueError>([&] { Gpu({}, nullptr, workspace + 8, 8); }), "multiple of 256"));
   EXPECT_TRUE(has(message_of<ValueError>([&] { ctx.synchronize(); }), "cuda::device"));
+  EXPECT_TRUE(has(message_of<ValueError>([&] { ctx.allocate(1); }), "cuda::device"));
+  Gpu none({0, 90, 1, 1}, nullptr);
+  Scratch::Frame frame(none.scratch());
+  EXPECT_TRUE(has(message_of<ValueError>([&] { frame.get<char>(1); }), "needed, got 0"));
 }
 
 TEST(CudaContext, WaitsForItsStream) {
   static CUstream_st* waited = nullptr;
   auto* stream = reinterpret_cast<CUstream_st*>(&waited);
-  Gpu ctx({0, 90, 1, 1, [](CUstream_st* s) { waited = s; }}, stream);
+  cuda::Device device{0, 90, 1, 1, [](CUstream_st* s) { waited = s; }};
+  device.allocate = [](std::size_t) -> void* { return nullptr; };
+  device.deallocate = [](void*) {};
+  device.copy = [](void*, const void*, std::size_t, CUstream_st*) {};
+  Gpu ctx(device, stream);
   ctx.synchronize();
   EXPECT_EQ(waited, stream);
 }
@@ -147,7 +158,7 @@ TEST(Arguments, OfPagesAndPackedRows) {
   const TensorView<half, 4> out(data + 100000, {2, 1, 4, 64});
   const auto p = cuda::make_problem("attention_paged", q, pages, out, AttentionOptions<>{});
   EXPECT_EQ(p.kv.max_length(), 48);
-  EXPECT_EQ(cuda::decode_workspace_bytes(p), 2u * 4 * (64 * 4 + 8) + 256);
+  EXPECT_EQ(cuda::decode_workspace_bytes(p), 2u * 4 * (64 * 4 + 8) + 512);
   pages.table = {nullptr, {3, 3}};
   EXPECT_TRUE(has(message_of<ShapeError>([&] {
                     cuda::make_problem("attention_paged", q, pages, out, AttentionOptions<>{});

@@ -3,6 +3,7 @@
 
 #include <ashlar/core/buffer.hpp>
 #include <ashlar/core/view.hpp>
+#include <cstdint>
 #include <vector>
 
 namespace ashlar::inline ASHLAR_ABI {
@@ -13,9 +14,18 @@ namespace ashlar::inline ASHLAR_ABI {
 class Scratch {
  public:
   Scratch() = default;
+  /// Over memory of the caller's, a device's for example, which does not grow: what does not fit is
+  /// a ValueError, and so is memory that does not begin at a multiple of 256 bytes.
+  Scratch(void* memory, std::size_t bytes) : piece_(256), is_given_(true) {
+    if (reinterpret_cast<std::uintptr_t>(memory) % piece_ != 0)
+      fail<ValueError>("Scratch: the memory does not begin at a multiple of ", piece_);
+    blocks_.push_back({memory, bytes});
+  }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() { clear(); }
+  ~Scratch() {
+    if (!is_given_) clear();
+  }
 
   class Frame {
    public:
@@ -55,8 +65,11 @@ class Scratch {
   };
 
   void* take(std::size_t bytes) {
-    bytes = (bytes + detail::alignment - 1) / detail::alignment * detail::alignment;
-    if (bytes == 0) bytes = detail::alignment;
+    bytes = (bytes + piece_ - 1) / piece_ * piece_;
+    if (bytes == 0) bytes = piece_;
+    if (is_given_ && bytes > blocks_[0].size - used_)
+      fail<ValueError>("Scratch: a workspace of at least ", used_ + bytes,
+                       " bytes is needed, got ", blocks_[0].size);
     while (block_ < blocks_.size() && blocks_[block_].size - used_ < bytes) {
       ++block_;
       used_ = 0;
@@ -89,6 +102,8 @@ class Scratch {
   }
 
   static constexpr std::size_t minimum = std::size_t{64} << 10;
+  std::size_t piece_ = detail::alignment;
+  bool is_given_ = false;
   std::vector<Block> blocks_;
   std::size_t block_ = 0, used_ = 0, live_ = 0, needed_ = 0, peak_ = 0;
   int depth_ = 0;

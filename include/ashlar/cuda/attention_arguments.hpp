@@ -151,7 +151,7 @@ template <class Problem>
 std::size_t decode_workspace_bytes(const Problem& p) {
   const index_t rows = p.q.extent(0) * p.heads() * p.most_queries;
   const index_t splits = ceil_div(p.kv.max_length(), decode_split_keys);
-  return static_cast<std::size_t>(rows * splits * (p.kv.value_width() * 4 + 8)) + 256;
+  return static_cast<std::size_t>(rows * splits * (p.kv.value_width() * 4 + 8)) + 512;
 }
 
 }  // namespace ashlar::inline ASHLAR_ABI::cuda

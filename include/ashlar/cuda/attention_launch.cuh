@@ -3,7 +3,7 @@
 
 #include <ashlar/cuda/attention.hpp>
 #include <ashlar/cuda/attention_arguments.hpp>
-#include <ashlar/cuda/launch.cuh>
+#include <ashlar/cuda/launch.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::cuda {
 
@@ -23,19 +23,17 @@ template <class Problem>
 void launch_decode(Context<backend::CudaGpu>& ctx, const Problem& p) {
   if constexpr (sizeof(typename Problem::T) == 2) {
     if (attention_route(p, ctx.device().architecture).tensor_cores) {
-      const std::size_t bytes = decode_workspace_bytes(p);
-      auto* memory = static_cast<char*>(ctx.allocate(bytes));
+      Scratch::Frame frame(ctx.scratch());
       const index_t splits = ceil_div(p.kv.max_length(), decode_split_keys);
       const index_t results = p.q.extent(0) * p.heads() * p.most_queries * splits;
-      const DecodeArguments<Problem> a{
-          p,
-          {reinterpret_cast<float*>(memory + results * 8),
-           reinterpret_cast<SoftmaxState<float>*>(memory), splits, decode_split_keys}};
+      const DecodeArguments<Problem> a{p,
+                                       {frame.get<float>(results * p.kv.value_width()),
+                                        frame.get<SoftmaxState<float>>(results), splits,
+                                        decode_split_keys}};
       with_padded_widths(p.q.extent(3), p.kv.value_width(), [&]<int Dk, int Dv>() {
         launch<AttentionDecode<Problem, Dk, Dv>>(ctx, "attention_decode", a);
       });
       launch<AttentionCombine<Problem>>(ctx, "attention_decode", a);
-      ctx.deallocate(memory, bytes);
       return;
     }
   }

@@ -2,9 +2,14 @@
 #pragma once
 
 #include <ashlar/backend/backend.hpp>
+#include <ashlar/backend/scratch.hpp>
 #include <ashlar/cuda/device.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
+
+namespace cuda {
+class MatrixProducts;  // products of cuBLASLt
+}
 
 namespace backend {
 struct CudaGpu {
@@ -20,49 +25,31 @@ struct CudaGpu {
 template <>
 class Context<backend::CudaGpu> {
  public:
+  /// Throws ValueError unless the workspace begins at a multiple of 256 bytes.
   Context(const cuda::Device& device, CUstream_st* stream, void* workspace = nullptr,
           std::size_t workspace_bytes = 0)
-      : device_(device),
-        stream_(stream),
-        workspace_(static_cast<char*>(workspace)),
-        bytes_(workspace_bytes) {
-    if (reinterpret_cast<std::uintptr_t>(workspace) % alignment != 0)
-      fail<ValueError>("Context: the workspace does not begin at a multiple of ", alignment);
-  }
+      : device_(device), stream_(stream), scratch_(workspace, workspace_bytes) {}
 
   const cuda::Device& device() const { return device_; }
   CUstream_st* stream() const { return stream_; }
 
-  /// A piece of the workspace. Throws ValueError when the rest is too small.
-  void* allocate(std::size_t bytes) {
-    const std::size_t size = (bytes + alignment - 1) / alignment * alignment;
-    if (size > bytes_ - used_)
-      fail<ValueError>("Context: a workspace of at least ", used_ + size, " bytes is needed, got ",
-                       bytes_);
-    void* p = workspace_ + used_;
-    used_ += size;
-    peak_ = used_ > peak_ ? used_ : peak_;
-    return p;
-  }
-  /// Gives the piece back that was taken last.
-  void deallocate(void* p, std::size_t) {
-    used_ = static_cast<std::size_t>(static_cast<char*>(p) - workspace_);
-  }
-  /// Most bytes of the workspace that were in use at once.
-  std::size_t peak_bytes() const { return peak_; }
+  /// The workspace.
+  Scratch& scratch() { return scratch_; }
+  /// Memory of the device. No op calls it.
+  void* allocate(std::size_t bytes) { return device_.with_functions().allocate(bytes); }
+  void deallocate(void* p, std::size_t) { device_.deallocate(p); }
   /// Waits until everything on the stream is done. Throws cuda::CudaError.
-  void synchronize() {
-    if (device_.synchronize == nullptr)
-      fail<ValueError>("Context: the device has no function that waits; take it from cuda::device");
-    device_.synchronize(stream_);
-  }
+  void synchronize() { device_.with_functions().synchronize(stream_); }
+
+  /// What linear() needs for more rows than its own kernels take: see cuda/product.cuh.
+  cuda::MatrixProducts* products() const { return products_; }
+  void set_products(cuda::MatrixProducts* products) { products_ = products; }
 
  private:
-  static constexpr std::size_t alignment = 256;
   cuda::Device device_;
   CUstream_st* stream_;
-  char* workspace_;
-  std::size_t bytes_, used_ = 0, peak_ = 0;
+  Scratch scratch_;
+  cuda::MatrixProducts* products_ = nullptr;
 };
 static_assert(Backend<backend::CudaGpu>);
 

@@ -16,6 +16,17 @@ struct Device {
   std::size_t shared_bytes = 0;  // of a block, at most
   int multiprocessors = 0;
   void (*synchronize)(CUstream_st*) = nullptr;  // waits for a stream
+  void* (*allocate)(std::size_t) = nullptr;     // memory of the device
+  void (*deallocate)(void*) = nullptr;
+  /// Copies between host and device, either way, in the order of a stream: (to, from, bytes).
+  void (*copy)(void*, const void*, std::size_t, CUstream_st*) = nullptr;
+
+  /// Itself. Throws ValueError for one that was made by hand without the functions.
+  const Device& with_functions() const {
+    if (!synchronize || !allocate || !deallocate || !copy)
+      fail<ValueError>("Device: it has no functions; take it from cuda::device");
+    return *this;
+  }
 };
 
 /// An error of the CUDA runtime: the call, CUDA's name and text of it, and its number.

@@ -1,11 +1,11 @@
-// Puts a kernel on a context's stream.
+// The device as CUDA's runtime has it, and launches on it.
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include <ashlar/cuda/context.hpp>
 #include <ashlar/cuda/grid.hpp>
 #include <ashlar/cuda/kernel_shell.cuh>
+#include <ashlar/cuda/launch.hpp>
 #include <iterator>
 
 namespace ashlar::inline ASHLAR_ABI::cuda {
@@ -32,11 +32,18 @@ inline Device device(int index = 0) {
   d.synchronize = [](CUstream_st* stream) {
     check("cudaStreamSynchronize", cudaStreamSynchronize(stream));
   };
+  d.allocate = [](std::size_t bytes) {
+    void* p = nullptr;
+    check("cudaMalloc", cudaMalloc(&p, bytes));
+    return p;
+  };
+  d.deallocate = [](void* p) { cudaFree(p); };
+  d.copy = [](void* to, const void* from, std::size_t bytes, CUstream_st* stream) {
+    check("cudaMemcpyAsync", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream));
+  };
   return d;
 }
 
-/// Enqueues a kernel. Throws ValueError when the device cannot run it as it was compiled, and
-/// CudaError when the launch fails.
 template <class Kernel>
 void launch(Context<backend::CudaGpu>& ctx, std::string_view name,
             const typename Kernel::Arguments& arguments) {
