@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ashlar/cuda/attention_forward.hpp>
+#include <memory>
 #include <span>
 #include <vector>
 

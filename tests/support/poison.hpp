@@ -13,6 +13,8 @@
 #include <new>
 #include <span>
 
+#include "memory_ranges.hpp"
+
 namespace support {
 
 /// `count` elements that end exactly at a page without access, so that a read or write past the end
@@ -30,10 +32,14 @@ class PoisonedBuffer {
     if (mprotect(base_ + usable, page, PROT_NONE) != 0) throw std::bad_alloc();
     data_ = reinterpret_cast<T*>(base_ + usable) - count;
     std::memset(static_cast<void*>(base_), 0xff, usable);  // NaN in every float format
+    MemoryRanges::all().add(data_, count_ * sizeof(T));
   }
   PoisonedBuffer(const PoisonedBuffer&) = delete;
   PoisonedBuffer& operator=(const PoisonedBuffer&) = delete;
-  ~PoisonedBuffer() { munmap(base_, mapped_); }
+  ~PoisonedBuffer() {
+    MemoryRanges::all().remove(data_);
+    munmap(base_, mapped_);
+  }
 
   T* data() { return data_; }
   const T* data() const { return data_; }

@@ -1,9 +1,18 @@
 // Runs a kernel of ashlar::cuda on the emulated device, block after block.
+//
+// Compiled by nvcc, the same tests run on the real device (../../gpu/launch.cuh).
 #pragma once
 
-#include "device.hpp"
+#if defined(__CUDACC__)
+#  include "gpu/launch.cuh"
+#else
+
+#  include "device.hpp"
 
 namespace emulation {
+
+/// Whether tests run on the emulated device, which counts what it does and chooses orders.
+inline constexpr bool is_emulated = true;
 
 /// What the device would do for the launch of a kernel; throws Fault.
 template <class Kernel>
@@ -19,3 +28,5 @@ Counters launch(const typename Kernel::Arguments& arguments, Schedule schedule =
 }
 
 }  // namespace emulation
+
+#endif
