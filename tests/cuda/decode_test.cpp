@@ -96,14 +96,15 @@ TEST(Decode, MasksAndScores) {
   AttentionCase<bfloat16> heads(shape, per_head);
   expect_decode<64, 64>(heads, heads.padded(cuda_test::WindowPerHead{}, NoScore{}), 128);
 
-  bool strayed = false;
+  const auto strayed = std::make_unique<bool>(false);
   oracle::AttentionOptions holes;
   holes.keep = [](index_t b, index_t h, index_t q, index_t k) {
     return cuda_test::Holes{}.keep(b, h, q, k);
   };
   AttentionCase<bfloat16> own(shape, holes);
-  expect_decode<64, 64>(own, own.padded(cuda_test::Holes{298, 300, 300, &strayed}, NoScore{}), 64);
-  EXPECT_FALSE(strayed) << "asked about a pair that does not exist";
+  expect_decode<64, 64>(own, own.padded(cuda_test::Holes{298, 300, 300, strayed.get()}, NoScore{}),
+                        64);
+  EXPECT_FALSE(*strayed) << "asked about a pair that does not exist";
 
   const std::vector<float> slopes = alibi_slopes(8);
   oracle::AttentionOptions scores = causal({300, 2});
@@ -176,7 +177,7 @@ TEST(Decode, HiddenKeysAreNotRead) {
   const cuda::DecodeArguments<decltype(p)> arguments{p, {out.data(), state.data(), 4, 256}};
   const auto counters = emulation::launch<cuda::AttentionDecode<decltype(p), 64, 64>>(arguments);
   // Queries for each of the four splits; of the keys one step of 16 rows, 8 chunks of K and of V.
-  EXPECT_EQ(counters.copies, 4u * 16 * 8 + 2 * 16 * 8);
+  EXPECT_EQ(counters.copies, emulation::is_emulated ? 4u * 16 * 8 + 2 * 16 * 8 : 0u);
 }
 
 }  // namespace

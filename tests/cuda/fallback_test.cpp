@@ -44,14 +44,14 @@ TEST(Fallback, MasksAndScores) {
   AttentionCase<float> sliding(shape, window);
   expect_fallback(sliding, sliding.padded(SlidingWindow(20), NoScore{}));
 
-  bool strayed = false;
+  const auto strayed = std::make_unique<bool>(false);
   oracle::AttentionOptions holes;
   holes.keep = [](index_t b, index_t h, index_t q, index_t k) {
     return cuda_test::Holes{}.keep(b, h, q, k);
   };
   AttentionCase<float> own(shape, holes);
-  expect_fallback(own, own.padded(cuda_test::Holes{69, 90, 90, &strayed}, NoScore{}));
-  EXPECT_FALSE(strayed) << "asked about a pair that does not exist";
+  expect_fallback(own, own.padded(cuda_test::Holes{69, 90, 90, strayed.get()}, NoScore{}));
+  EXPECT_FALSE(*strayed) << "asked about a pair that does not exist";
 
   const std::vector<float> slopes = alibi_slopes(4);
   oracle::AttentionOptions scores = causal();

@@ -91,13 +91,13 @@ TEST(Forward, Masks) {
 }
 
 TEST(Forward, MasksOfAUser) {
-  bool strayed = false;
+  const auto strayed = std::make_unique<bool>(false);
   oracle::AttentionOptions holes;
   holes.keep = [](index_t b, index_t h, index_t q, index_t k) {
     return cuda_test::Holes{}.keep(b, h, q, k);
   };
-  expect_functors(cuda_test::Holes{80, 150, 150, &strayed}, NoScore{}, holes);
-  EXPECT_FALSE(strayed) << "asked about a pair that does not exist";
+  expect_functors(cuda_test::Holes{80, 150, 150, strayed.get()}, NoScore{}, holes);
+  EXPECT_FALSE(*strayed) << "asked about a pair that does not exist";
 
   std::vector<int> ids(150);
   for (int i = 0; i < 150; ++i) ids[static_cast<std::size_t>(i)] = i / 45;
@@ -265,7 +265,7 @@ TEST(Forward, HiddenTilesAreNotRead) {
   }());
   const auto counters = expect_forward<64, 64>(c, c.padded(CausalMask{}, NoScore{}));
   // Q once, and two of the eight tiles of K and V.
-  EXPECT_EQ(counters.copies, 128u * 8 + 2 * 2 * 64 * 8);
+  EXPECT_EQ(counters.copies, emulation::is_emulated ? 128u * 8 + 2 * 2 * 64 * 8 : 0u);
 }
 
 }  // namespace
