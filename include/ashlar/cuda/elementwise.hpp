@@ -9,7 +9,7 @@
 namespace ashlar::inline ASHLAR_ABI::cuda {
 
 /// What becomes of an element: apply(a, b, w) of the inputs that it has, b of a second matrix and w
-/// of the channel.
+/// of the channel. Values without numbers of their own but for Map.
 namespace element {
 /// f(a)
 template <class Act>
@@ -38,21 +38,29 @@ struct AddScaledBranch {
   static constexpr bool has_second = true, has_channel = true;
   static ASHLAR_DEVICE float apply(float a, float b, float w) { return std::fma(w, b, a); }
 };
+/// f(a), for a function of ops/map.hpp or of the caller's.
+template <class F>
+struct Map {
+  static constexpr bool has_second = false, has_channel = false;
+  F f;
+  ASHLAR_DEVICE float apply(float a, float, float) const { return f(a); }
+};
 }  // namespace element
 
 /// a, b, y [M, D], channel [D]. y may be a or b.
-template <class T>
+template <class Op, class T>
 struct ElementwiseArguments {
   MatrixView<const T> a, b{};
   VectorView<const float> channel{};
   MatrixView<T> y;
+  Op op{};
 };
 
 /// y = Op(a, b, channel), computed in f32. Pieces of all rows in one sequence; a thread takes
 /// `together` of them, and has all of their reads under way at once.
 template <class Op, class T>
 struct Elementwise {
-  using Arguments = ElementwiseArguments<T>;
+  using Arguments = ElementwiseArguments<Op, T>;
   static constexpr int needs_architecture = 0;
   static constexpr int threads = 256, blocks_per_multiprocessor = 3;
   static constexpr int N = piece<T>, together = 4;
@@ -88,7 +96,7 @@ struct Elementwise {
       if constexpr (Op::has_second) to_floats<P, T>(second[i], b);
       if constexpr (Op::has_channel) load_channels<P>(a.channel.data(), first[i], D, w);
       ASHLAR_DEVICE_UNROLL
-      for (int e = 0; e < N; ++e) y[e] = Op::apply(y[e], b[e], w[e]);
+      for (int e = 0; e < N; ++e) y[e] = a.op.apply(y[e], b[e], w[e]);
       store_piece<P>(a.y.row(row[i]), first[i], D, to_piece<P, T>(y));
     }
   }

@@ -14,14 +14,12 @@ struct EmbeddingArguments {
   MatrixView<T> y;
 };
 
-/// y[m] = table[tokens[m]], rounded once to T. The table is F32, F16, BF16 or
-/// Q8_0, as files store it or in panels. A token outside 0 .. V - 1 gives a row of NaN: nothing is
+/// y[m] = table[tokens[m]], rounded once to T. The table is F32, F16, BF16, Q8_0, Q4_0 or Q4_1, as
+/// files store it or in panels. A token outside 0 .. V - 1 gives a row of NaN: nothing is
 /// read for it, and it does not go unseen.
 template <DType Type, WeightLayout Layout, class T>
 struct EmbeddingRows {
-  static_assert(Type == DType::f32 || Type == DType::f16 || Type == DType::bf16 ||
-                    Type == DType::q8_0,
-                "ashlar: no device code for embedding tables of this type");
+  static_assert(is_weight_type(Type), "ashlar: no device code for embedding tables of this type");
   using Arguments = EmbeddingArguments<T>;
   static constexpr int needs_architecture = 0;
   static constexpr int threads = 128, blocks_per_multiprocessor = 8;
@@ -35,7 +33,7 @@ struct EmbeddingRows {
     const bool exists = token >= 0 && token < a.table.rows;
     for (index_t first = index_t{P::thread()} * N; first < D; first += index_t{threads} * N) {
       float v[N];
-      if constexpr (Layout == WeightLayout::rows && Type != DType::q8_0 &&
+      if constexpr (Layout == WeightLayout::rows && !is_quantized(Type) &&
                     sizeof(Stored) == sizeof(T)) {
         if (exists) to_floats<P, Stored>(load_piece<P>(row<Stored>(a, token), first, D), v);
       } else {
@@ -63,20 +61,28 @@ struct EmbeddingRows {
   static ASHLAR_DEVICE float value(const DeviceWeights& w, index_t n, index_t k) {
     if constexpr (Layout == WeightLayout::rows) {
       const std::uint8_t* from = w.data + n * w.row_bytes;
-      if constexpr (Type == DType::q8_0) {
-        const std::uint8_t* block = from + k / 32 * 34;
-        return scale<P>(block) * static_cast<float>(static_cast<std::int8_t>(block[2 + k % 32]));
-      } else {
+      if constexpr (!is_quantized(Type)) {
         return stored(P::template load<Stored>(from + k * index_t{sizeof(Stored)}));
+      } else {
+        const std::uint8_t* block = from + k / 32 * info(Type).bytes;
+        const std::uint8_t* codes = block + info(Type).bytes - (Type == DType::q8_0 ? 32 : 16);
+        if constexpr (Type == DType::q8_0)
+          return decoded<P>(static_cast<std::int8_t>(codes[k % 32]), block, block + 2);
+        else
+          return decoded<P>(codes[k % 16] >> k % 32 / 16 * 4 & 15, block, block + 2);
       }
     } else {
       const index_t r = n % panel_rows;
       const std::uint8_t* panel =
           w.data + n / panel_rows * PanelPieces<Type>::panel_size(w.columns);
-      if constexpr (Type == DType::q8_0) {
-        const std::uint8_t* block = panel + k / 32 * block_bytes;
-        const int code = block[codes_at + k % 32 / 4 * 64 + 4 * r + k % 4];
-        return scale<P>(block + 2 * r) * static_cast<float>(code - 128);
+      if constexpr (is_quantized(Type)) {
+        const std::uint8_t* block = panel + k / 32 * format.bytes();
+        const std::uint8_t* codes = block + format.codes() + 4 * r + k % 4;
+        const std::uint8_t *scale = block + 2 * r, *offset = scale + 32;
+        if constexpr (Type == DType::q8_0)
+          return decoded<P>(codes[k % 32 / 4 * 64] - 128, scale, offset);
+        else
+          return decoded<P>(codes[k % 32 / 8 * 64] >> k % 8 / 4 * 4 & 15, scale, offset);
       } else if constexpr (Type == DType::bf16) {
         return stored(P::template load<Stored>(panel + ((k / 2 * panel_rows + r) * 2 + k % 2) * 2));
       } else {
@@ -85,13 +91,20 @@ struct EmbeddingRows {
       }
     }
   }
-  static ASHLAR_DEVICE float stored(Stored x) { return static_cast<float>(x); }
+  /// A code's value, with the roundings of PanelPieces.
   template <class P>
-  static ASHLAR_DEVICE float scale(const std::uint8_t* at) {
-    return static_cast<float>(P::template load<half>(at));
+  static ASHLAR_DEVICE float decoded(int code, const std::uint8_t* scale,
+                                     [[maybe_unused]] const std::uint8_t* offset) {
+    const auto d = static_cast<float>(P::template load<half>(scale));
+    const auto c = static_cast<float>(code);
+    if constexpr (Type == DType::q8_0) return c * d;
+    if constexpr (Type == DType::q4_0) return std::fma(c, d, -8.f * d);
+    if constexpr (Type == DType::q4_1)
+      return std::fma(c, d, static_cast<float>(P::template load<half>(offset)));
+    return 0.f;
   }
-  static constexpr index_t block_bytes = panel_block(DType::q8_0).bytes();
-  static constexpr index_t codes_at = panel_block(DType::q8_0).codes();
+  static ASHLAR_DEVICE float stored(Stored x) { return static_cast<float>(x); }
+  static constexpr PanelBlock format = panel_block(Type);
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI::cuda

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/cuda/row_access.hpp>
+#include <ashlar/cuda/weight_types.hpp>
 #include <ashlar/weights/panels.hpp>
 #include <cmath>
 
@@ -31,9 +32,7 @@ ASHLAR_DEVICE float code_value(std::uint32_t code) {
 /// `depth` k each; pieces are numbered k major. Their values are those of decode_row, bit by bit.
 template <DType Type>
 struct PanelPieces {
-  static_assert(Type == DType::f32 || Type == DType::f16 || Type == DType::bf16 ||
-                    Type == DType::q8_0 || Type == DType::q4_0 || Type == DType::q4_1,
-                "ashlar: no device code for weights of this type");
+  static_assert(is_weight_type(Type), "ashlar: no device code for weights of this type");
   static constexpr bool blocks = is_quantized(Type);
   static constexpr int rows = Type == DType::f16 ? 8 : 4;
   static constexpr int depth = blocks ? 4 : Type == DType::bf16 ? 2 : 1;

@@ -49,8 +49,8 @@ struct DecoderBlock {
   /// ShapeError unless x is [B T, D]. After an error x is undefined and the state may hold rows of
   /// the call: truncate it to its length before.
   template <Backend B, Element T>
-  static void forward(Context<B>& ctx, const Config& c, const Weights& w, const TokenBatch& batch,
-                      State* state, MatrixView<T> x,
+  static void forward(Context<B>& ctx, const Config& c, const Weights& w, const BatchOf<B>& batch,
+                      StateOf<State, B, T>* state, MatrixView<T> x,
                       std::type_identity_t<MatrixView<const T>> side = {}) {
     expect_shape("DecoderBlock", "x", x, {batch.rows(), c.dims.d_model});
     Wiring::apply(

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <ashlar/attention/kv_tiles.hpp>
-#include <ashlar/backend/parallel.hpp>
+#include <ashlar/backend/host_context.hpp>
 #include <ashlar/core/buffer.hpp>
 #include <vector>
 
@@ -77,6 +77,11 @@ class KvCache {
       }
     });
     for (index_t& n : lengths_) n += tokens;
+  }
+
+  template <class T>
+  void append(HostContext& ctx, TensorView<const T, 4> k, TensorView<const T, 4> v) {
+    append(ctx.executor(), k, v);
   }
 
   /// Drops the tokens at positions >= length of every sequence; 0 makes the cache as new.

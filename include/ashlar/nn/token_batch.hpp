@@ -67,9 +67,24 @@ class TokenBatch {
   mutable RopeTables tables_;
 };
 
+/// What a batch and a layer's state are on a backend, for activations of T: themselves, unless the
+/// backend of a device says otherwise.
+template <class B>
+struct TokenBatchOn {
+  using type = TokenBatch;
+};
+template <class B>
+using BatchOf = typename TokenBatchOn<B>::type;
+template <class State, class B, class T>
+struct StateOn {
+  using type = State;
+};
+template <class State, class B, class T>
+using StateOf = typename StateOn<State, B, T>::type;
+
 /// [B * T, heads * width] as [B, T, heads, width].
-template <class T>
-TensorView<T, 4> split_batch(MatrixView<T> x, const TokenBatch& batch, index_t heads) {
+template <class T, class Batch>
+TensorView<T, 4> split_batch(MatrixView<T> x, const Batch& batch, index_t heads) {
   const index_t width = x.extent(1) / heads;
   return {x.data(),
           {batch.batch(), batch.tokens(), heads, width},

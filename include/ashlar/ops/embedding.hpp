@@ -36,15 +36,17 @@ struct EmbeddingKernel<backend::ScalarCpu> {
 ///
 /// Shapes   tokens [M], table [V, D], y [M, D]
 /// Dtypes   table of any weight type
-/// Throws   ShapeError; ValueError for a token outside 0 .. V - 1, before anything is written
+/// Throws   ShapeError; ValueError for a token outside 0 .. V - 1, before anything is written (on a
+///          device, where tokens are not looked at, its row becomes NaN)
 template <Backend B, Element T>
 void embedding(Context<B>& ctx, VectorView<const std::int32_t> tokens, const WeightMatrix& table,
                MatrixView<T> y) {
   expect_shape("embedding", "y", y, {tokens.extent(0), table.columns()});
-  for (index_t m = 0; m < tokens.extent(0); ++m)
-    if (tokens(m) < 0 || tokens(m) >= table.rows())
-      fail<ValueError>("embedding: token ", m, " is ", tokens(m), ", expected 0 to ",
-                       table.rows() - 1);
+  if constexpr (B::space == MemorySpace::host)
+    for (index_t m = 0; m < tokens.extent(0); ++m)
+      if (tokens(m) < 0 || tokens(m) >= table.rows())
+        fail<ValueError>("embedding: token ", m, " is ", tokens(m), ", expected 0 to ",
+                         table.rows() - 1);
   kernels::EmbeddingKernel<B>::run(ctx, tokens, table, y);
 }
 

@@ -11,7 +11,7 @@ namespace fn {
 struct Scale {
   float factor = 1.f;
   template <class V>
-  V operator()(V x) const {
+  ASHLAR_HD V operator()(V x) const {
     return x * V(factor);
   }
 };
@@ -19,7 +19,7 @@ struct Scale {
 struct Clip {
   float limit = 0.f;
   template <class V>
-  V operator()(V x) const {
+  ASHLAR_HD V operator()(V x) const {
     using O = math::Ops<V>;
     const V high(limit), low(-limit);
     return O::select(O::less(x, low), low, O::select(O::less(high, x), high, x));
@@ -29,7 +29,7 @@ struct Clip {
 struct SoftCap {
   float cap = 1.f;
   template <class V>
-  V operator()(V x) const {
+  ASHLAR_HD V operator()(V x) const {
     return V(cap) * math::tanh(V(x / V(cap)));
   }
 };

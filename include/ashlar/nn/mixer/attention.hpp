@@ -97,7 +97,8 @@ struct Attention {
 
   template <Backend B, Element T>
   static void apply(Context<B>& ctx, const Config& c, const Weights& w, const Dims& d,
-                    const TokenBatch& batch, State* cache, MatrixView<const T> x, MatrixView<T> y) {
+                    const BatchOf<B>& batch, StateOf<State, B, T>* cache, MatrixView<const T> x,
+                    MatrixView<T> y) {
     if (c.shared && cache == nullptr)
       fail<ValueError>("Attention: a layer with shared keys needs the state of their layer");
     Scratch::Frame frame(ctx.scratch());
@@ -126,7 +127,7 @@ struct Attention {
         options.q_offset = 0;
         attention(ctx, queries, keys, values, out, options);
       } else {
-        cache->append(ctx.executor(), keys, values);
+        cache->append(ctx, keys, values);
         detail::attend(ctx, queries, cache->tiles(), out, options);
       }
     }
@@ -148,7 +149,7 @@ struct Attention {
 
   template <Backend B, Element T>
   static void keys_and_values(Context<B>& ctx, const Config& c, const Weights& w, const Dims& d,
-                              const TokenBatch& batch, MatrixView<const T> x, MatrixView<T> k,
+                              const BatchOf<B>& batch, MatrixView<const T> x, MatrixView<T> k,
                               MatrixView<T> v) {
     const auto k_heads = split_heads(k, d.n_kv_heads);
     const auto v_rows = detail::rows_of_heads(split_heads(v, d.n_kv_heads), 1);

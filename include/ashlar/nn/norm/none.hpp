@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/nn/policy.hpp>
+#include <ashlar/ops/activation.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -10,10 +11,9 @@ struct NoNorm {
   struct Weights {};
   static void visit(Weights&, const Config&, index_t, auto&&) {}
   template <Backend B, Element T>
-  static void apply(Context<B>&, const Config&, const Weights&, MatrixView<const T> x,
+  static void apply(Context<B>& ctx, const Config&, const Weights&, MatrixView<const T> x,
                     MatrixView<T> y) {
-    for (index_t m = 0; x.data() != y.data() && m < x.extent(0); ++m)
-      for (index_t i = 0; i < x.extent(1); ++i) y(m, i) = x(m, i);
+    if (x.data() != y.data()) activation<act::Identity>(ctx, x, y);
   }
 };
 static_assert(NormPolicy<NoNorm>);

@@ -7,6 +7,18 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
+/// Positions of a batch as rows of a table of `count`, the first of which is position -offset's.
+inline void position_tokens(HostContext&, const TokenBatch& batch, index_t offset, index_t count,
+                            VectorView<std::int32_t> rows) {
+  for (index_t m = 0; m < rows.extent(0); ++m) {
+    const index_t row = batch.positions()(m) + offset;
+    if (row < 0 || row >= count)
+      fail<ValueError>("LearnedPosition: position ", batch.positions()(m), ", expected 0 to ",
+                       count - offset - 1);
+    rows(m) = static_cast<std::int32_t>(row);
+  }
+}
+
 /// x[m] += table[position[m] + offset]. Source: Gehring et al. 2017; GPT-2; OPT has an offset of 2.
 /// Shapes   x [M, D], table [positions, D]
 /// Throws   ValueError for a position outside the table
@@ -22,20 +34,14 @@ struct LearnedPosition {
     f("table", w.table, {c.positions, width});
   }
   template <Backend B, Element T>
-  static void apply(Context<B>& ctx, const Config& c, const Weights& w, const TokenBatch& batch,
+  static void apply(Context<B>& ctx, const Config& c, const Weights& w, const BatchOf<B>& batch,
                     MatrixView<T> x) {
     Scratch::Frame frame(ctx.scratch());
     const index_t M = batch.rows();
-    std::int32_t* rows = frame.get<std::int32_t>(M);
-    for (index_t m = 0; m < M; ++m) {
-      const index_t row = batch.positions()(m) + c.offset;
-      if (row < 0 || row >= c.positions)
-        fail<ValueError>("LearnedPosition: position ", batch.positions()(m), ", expected 0 to ",
-                         c.positions - c.offset - 1);
-      rows[m] = static_cast<std::int32_t>(row);
-    }
+    const VectorView<std::int32_t> rows(frame.get<std::int32_t>(M), {M});
+    position_tokens(ctx, batch, c.offset, c.positions, rows);
     const auto y = frame.tensor<T, 2>({M, x.extent(1)});
-    embedding(ctx, VectorView<const std::int32_t>(rows, {M}), w.table, y);
+    embedding(ctx, VectorView<const std::int32_t>(rows), w.table, y);
     residual_add(ctx, MatrixView<const T>(y), {}, x);
   }
 };

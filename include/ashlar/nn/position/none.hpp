@@ -10,9 +10,9 @@ struct NoPosition {
   struct Weights {};
   static void visit(Weights&, const Config&, index_t, auto&&) {}
   template <Backend B, Element T>
-  static void apply(Context<B>&, const Config&, const TokenBatch&, TensorView<T, 3>) {}
+  static void apply(Context<B>&, const Config&, const BatchOf<B>&, TensorView<T, 3>) {}
   template <Backend B, Element T>
-  static void apply(Context<B>&, const Config&, const Weights&, const TokenBatch&, MatrixView<T>) {}
+  static void apply(Context<B>&, const Config&, const Weights&, const BatchOf<B>&, MatrixView<T>) {}
 };
 static_assert(PositionPolicy<NoPosition> && InputPositionPolicy<NoPosition>);
 

@@ -20,9 +20,9 @@ struct Rope {
     RopePairing pairing = RopePairing::half_split;
   };
   template <Backend B, Element T>
-  static void apply(Context<B>& ctx, const Config& c, const TokenBatch& batch, TensorView<T, 3> x) {
+  static void apply(Context<B>& ctx, const Config& c, const BatchOf<B>& batch, TensorView<T, 3> x) {
     if (c.rule.width == 0) return;
-    const auto table = batch.tables().get<accumulator_t<T>>(c.rule, batch.positions());
+    const auto table = batch.tables().template get<accumulator_t<T>>(c.rule, batch.positions());
     rope(ctx, table, c.pairing, x);
   }
 };

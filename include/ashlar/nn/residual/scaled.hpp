@@ -18,6 +18,8 @@ struct ScaledResidual {
   template <Backend B, Element T>
   static void apply(Context<B>& ctx, const Config& c, const Weights&, MatrixView<const T> branch,
                     MatrixView<T> x) {
+    static_assert(B::space == MemorySpace::host,
+                  "ashlar: ScaledResidual is not available on a device");
     Scratch::Frame frame(ctx.scratch());
     const index_t width = x.extent(1);
     float* factors = frame.get<float>(width);
