@@ -2,8 +2,8 @@
 // numbers but for the order of sums and the rounding to T.
 #include <gtest/gtest.h>
 
-#include <ashlar/cuda/decoder.hpp>
 #include <ashlar/cuda/upload.hpp>
+#include <ashlar/models/cuda/decoder.hpp>
 #include <ashlar/nn/norm/qk_norm.hpp>
 #include <ashlar/nn/specs.hpp>
 #include <deque>

@@ -4,6 +4,7 @@
 #include <ashlar/cuda/device_buffer.hpp>
 #include <ashlar/cuda/weight_types.hpp>
 #include <ashlar/weights/pack.hpp>
+#include <vector>
 
 namespace ashlar::inline ASHLAR_ABI::cuda {
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <ashlar/cuda/embedding_launch.hpp>
-#include <ashlar/cuda/kv_cache.hpp>
 #include <ashlar/cuda/linear_launch.hpp>
 #include <ashlar/cuda/norm_launch.hpp>
-#include <ashlar/cuda/token_batch.hpp>
 #include <ashlar/models/causal_lm.hpp>
+#include <ashlar/models/cuda/kv_cache.hpp>
+#include <ashlar/models/cuda/token_batch.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
