@@ -27,6 +27,8 @@ BUDGET = {("Forward", 64, 64): 248, ("Forward", 128, 128): 224, ("Forward", 192,
 SECONDS, KIBIBYTES = 20, 1536 * 1024
 
 PRELUDE = """#include <ashlar/attention/mask/causal.hpp>
+#include <ashlar/attention/mask/bitmap_mask.hpp>
+#include <ashlar/attention/mask/block_mask.hpp>
 #include <ashlar/attention/mask/combine.hpp>
 #include <ashlar/attention/mask/local_window.hpp>
 #include <ashlar/attention/mask/sliding_window.hpp>
@@ -68,22 +70,27 @@ FURTHER = [("half", "KeyRows", "NoMask", "NoScore"),
            ("bfloat16", "KeyRows", "SlidingWindow", "SoftCap"),
            ("bfloat16", "KeyRows", "MaskOr<CausalMask, LocalWindow>",
             "ScoreSequence<SoftCap, Alibi>")]
+# Masks from tables of bits take every register, and must still not spill.
+TABLES = [("half", "KeyRows", "MaskAnd<CausalMask, BlockMask>", "NoScore"),
+          ("bfloat16", "KeyPages", "MaskOr<BlockMask, BitmapMask>", "SoftCap")]
 
 
 def units(matrix):
-    """The files to compile: what kernel, of what widths, with what text."""
+    """The files to compile: what kernel, of what widths, with what text and registers at most."""
     problems = PLAIN + FURTHER if matrix else PLAIN
     for kind in ("Forward", "Decode"):
         for widths in WIDTHS if matrix else [(64, 64), (128, 128), (256, 256)]:
-            yield kind, widths, source(kind, widths, problems)
-    yield "Combine", None, source("Combine", None, problems)
-    yield "Fallback", None, source("Fallback", None,
-                                   [("float", "KeyRows", "CausalMask", "NoScore"), *problems])
+            yield kind, widths, source(kind, widths, problems), BUDGET[(kind, *widths)]
+        for widths in WIDTHS if matrix else [(128, 128)]:
+            yield kind, widths, source(kind, widths, TABLES), 255
+    yield "Combine", None, source("Combine", None, problems), BUDGET[("Combine",)]
+    yield "Fallback", None, source("Fallback", None, [("float", "KeyRows", "CausalMask", "NoScore"),
+                                                      *problems, *TABLES]), BUDGET[("Fallback",)]
 
 
 def compile_unit(nvcc, include, work, index, unit, architecture):
     """Returns the faults and a row of figures."""
-    kind, widths, text = unit
+    kind, widths, text, budget = unit
     path = work / f"{index}_{architecture}.cu"
     path.write_text(text)
     out = path.with_suffix(".cubin")
@@ -107,7 +114,6 @@ def compile_unit(nvcc, include, work, index, unit, architecture):
         most = max(int(n) for n in re.findall(rf"(\d+) {what}", log))
         if most:
             faults.append(f"{label}: {most} {what}")
-    budget = BUDGET[(kind, *widths) if widths else (kind,)]
     if max(registers) > budget:
         faults.append(f"{label}: {max(registers)} registers, budget {budget}")
     kernels = list(cubin.histograms(out))
