@@ -5,6 +5,8 @@
 // ashlar/openmp.hpp for threads. Checkpoints are in ashlar/models/load.hpp.
 #pragma once
 
+#include <ashlar/attention/mask/bitmap_mask.hpp>
+#include <ashlar/attention/mask/block_mask.hpp>
 #include <ashlar/attention/mask/causal.hpp>
 #include <ashlar/attention/mask/combine.hpp>
 #include <ashlar/attention/mask/local_window.hpp>

@@ -105,7 +105,7 @@ TEST(BitMasks, HiddenBlocksAreNotRead) {
   const auto counters =
       c.template expect_oracle<cuda::AttentionForward<decltype(p), 64, 64>>(p, {});
   // Chunks of 16 bytes: 128 rows of Q, 64 of K and of V, 8 chunks each.
-  EXPECT_EQ(counters.copies, (128u + 64 + 64) * 8);
+  EXPECT_EQ(counters.copies, emulation::is_emulated ? (128u + 64 + 64) * 8 : 0u);
 }
 
 }  // namespace
