@@ -32,6 +32,19 @@ class Gpu {
   ashlar::cuda::Device device;
   cudaStream_t stream = nullptr;
 };
+/// Memory of a device.
+class Memory {
+ public:
+  Memory(Gpu& on, std::size_t bytes) : gpu_(on), data_(on.allocate(bytes + 1)) {}
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() { gpu_.release(data_); }
+  void* data() const { return data_; }
+
+ private:
+  Gpu& gpu_;
+  void* data_;
+};
 inline Gpu& gpu() {
   static Gpu one;
   return one;

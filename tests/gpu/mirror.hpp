@@ -1,5 +1,5 @@
-// Launches of kernels whose arguments point to the host's memory, on a device that has its own: what
-// they point to is copied there, the pointers are replaced, and the results come back.
+// Launches of kernels whose arguments point to the host's memory, on a device that has its own:
+// what they point to is copied there, the pointers are replaced, and the results come back.
 #pragma once
 
 #include <cstdlib>

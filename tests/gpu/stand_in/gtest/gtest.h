@@ -1,5 +1,5 @@
-// The part of GoogleTest that the device's tests use, for programs that nvcc compiles: it is read in
-// no time and asks nothing of a machine that has CUDA only.
+// The part of GoogleTest that the device's tests use, for programs that nvcc compiles: it is read
+// in no time and asks nothing of a machine that has CUDA only.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class Message {
   }
   template <class T>
   Message& operator<<(const T& x) {
-    if constexpr (requires(std::ostringstream& s) { s << x; }) {
+    if constexpr (requires(std::ostringstream & s) { s << x; }) {
       std::ostringstream stream;
       stream.precision(9);
       stream << x;
@@ -178,18 +178,18 @@ inline int run_all(const char* filter) {
 
 }  // namespace testing
 
-#define TEST(suite, name)                                                                \
-  static void suite##_##name##_body();                                                   \
-  [[maybe_unused]] static const int suite##_##name##_added =                             \
-      ::testing::internal::add_test(#suite, #name, &suite##_##name##_body);              \
+#define TEST(suite, name)                                                   \
+  static void suite##_##name##_body();                                      \
+  [[maybe_unused]] static const int suite##_##name##_added =                \
+      ::testing::internal::add_test(#suite, #name, &suite##_##name##_body); \
   static void suite##_##name##_body()
 
-#define ASHLAR_STAND_IN_CHECK(verdict, leave)                                \
+#define ASHLAR_STAND_IN_CHECK(verdict, leave)                                             \
   if (const ::testing::internal::Verdict ashlar_verdict = verdict; ashlar_verdict.passed) \
-    ;                                                                        \
-  else                                                                       \
+    ;                                                                                     \
+  else                                                                                    \
     leave ::testing::internal::Failure(__FILE__, __LINE__, ashlar_verdict.what)
-#define ASHLAR_STAND_IN_RETURN return ::testing::internal::Void() &
+#define ASHLAR_STAND_IN_RETURN return ::testing::internal::Void()&
 
 #define ADD_FAILURE() ::testing::internal::Failure(__FILE__, __LINE__, "")
 #define FAIL() ASHLAR_STAND_IN_RETURN ADD_FAILURE()
@@ -200,10 +200,9 @@ inline int run_all(const char* filter) {
 #define ASSERT_TRUE(x) \
   ASHLAR_STAND_IN_CHECK(::testing::internal::truth(x, true, #x), ASHLAR_STAND_IN_RETURN)
 
-#define ASHLAR_STAND_IN_COMPARE(a, b, relation, holds, leave)                                     \
+#define ASHLAR_STAND_IN_COMPARE(a, b, relation, holds, leave) \
   ASHLAR_STAND_IN_CHECK(::testing::internal::compare(a, b, holds, relation, #a, #b), leave)
-#define ASHLAR_STAND_IN_ORDER(relation) \
-  [](const auto& p, const auto& q) { return p relation q; }
+#define ASHLAR_STAND_IN_ORDER(relation) [](const auto& p, const auto& q) { return p relation q; }
 #define EXPECT_EQ(a, b) ASHLAR_STAND_IN_COMPARE(a, b, "==", ::testing::internal::Equal{}, )
 #define ASSERT_EQ(a, b) \
   ASHLAR_STAND_IN_COMPARE(a, b, "==", ::testing::internal::Equal{}, ASHLAR_STAND_IN_RETURN)
@@ -213,10 +212,10 @@ inline int run_all(const char* filter) {
 #define EXPECT_LT(a, b) ASHLAR_STAND_IN_COMPARE(a, b, "<", ASHLAR_STAND_IN_ORDER(<), )
 #define EXPECT_GE(a, b) ASHLAR_STAND_IN_COMPARE(a, b, ">=", ASHLAR_STAND_IN_ORDER(>=), )
 #define EXPECT_GT(a, b) ASHLAR_STAND_IN_COMPARE(a, b, ">", ASHLAR_STAND_IN_ORDER(>), )
-#define EXPECT_NEAR(a, b, most)                                                              \
-  ASHLAR_STAND_IN_COMPARE(                                                                   \
-      a, b, "is near",                                                                       \
+#define EXPECT_NEAR(a, b, most) \
+  ASHLAR_STAND_IN_COMPARE(      \
+      a, b, "is near",          \
       [&](double p, double q) { return std::abs(p - q) <= static_cast<double>(most); }, )
-#define EXPECT_STREQ(a, b)      \
-  ASHLAR_STAND_IN_COMPARE(a, b, "reads", \
-                          [](const char* p, const char* q) { return std::strcmp(p, q) == 0; }, )
+#define EXPECT_STREQ(a, b) \
+  ASHLAR_STAND_IN_COMPARE( \
+      a, b, "reads", [](const char* p, const char* q) { return std::strcmp(p, q) == 0; }, )
