@@ -33,8 +33,7 @@ struct EmbeddingRows {
     const bool exists = token >= 0 && token < a.table.rows;
     for (index_t first = index_t{P::thread()} * N; first < D; first += index_t{threads} * N) {
       float v[N];
-      if constexpr (Layout == WeightLayout::rows && !is_quantized(Type) &&
-                    sizeof(Stored) == sizeof(T)) {
+      if constexpr (Layout == WeightLayout::rows && !blocks && sizeof(Stored) == sizeof(T)) {
         if (exists) to_floats<P, Stored>(load_piece<P>(row<Stored>(a, token), first, D), v);
       } else {
         ASHLAR_DEVICE_UNROLL
@@ -61,11 +60,11 @@ struct EmbeddingRows {
   static ASHLAR_DEVICE float value(const DeviceWeights& w, index_t n, index_t k) {
     if constexpr (Layout == WeightLayout::rows) {
       const std::uint8_t* from = w.data + n * w.row_bytes;
-      if constexpr (!is_quantized(Type)) {
+      if constexpr (!blocks) {
         return stored(P::template load<Stored>(from + k * index_t{sizeof(Stored)}));
       } else {
-        const std::uint8_t* block = from + k / 32 * info(Type).bytes;
-        const std::uint8_t* codes = block + info(Type).bytes - (Type == DType::q8_0 ? 32 : 16);
+        const std::uint8_t* block = from + k / 32 * stored_bytes;
+        const std::uint8_t* codes = block + stored_bytes - (Type == DType::q8_0 ? 32 : 16);
         if constexpr (Type == DType::q8_0)
           return decoded<P>(static_cast<std::int8_t>(codes[k % 32]), block, block + 2);
         else
@@ -75,9 +74,9 @@ struct EmbeddingRows {
       const index_t r = n % panel_rows;
       const std::uint8_t* panel =
           w.data + n / panel_rows * PanelPieces<Type>::panel_size(w.columns);
-      if constexpr (is_quantized(Type)) {
-        const std::uint8_t* block = panel + k / 32 * format.bytes();
-        const std::uint8_t* codes = block + format.codes() + 4 * r + k % 4;
+      if constexpr (blocks) {
+        const std::uint8_t* block = panel + k / 32 * block_bytes;
+        const std::uint8_t* codes = block + codes_at + 4 * r + k % 4;
         const std::uint8_t *scale = block + 2 * r, *offset = scale + 32;
         if constexpr (Type == DType::q8_0)
           return decoded<P>(codes[k % 32 / 4 * 64] - 128, scale, offset);
@@ -105,6 +104,9 @@ struct EmbeddingRows {
   }
   static ASHLAR_DEVICE float stored(Stored x) { return static_cast<float>(x); }
   static constexpr PanelBlock format = panel_block(Type);
+  static constexpr index_t block_bytes = format.bytes(), codes_at = format.codes();
+  static constexpr bool blocks = PanelPieces<Type>::blocks;
+  static constexpr index_t stored_bytes = info(Type).bytes;
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI::cuda

@@ -22,30 +22,27 @@ struct UnpackRows {
   static constexpr int threads = 256, blocks_per_multiprocessor = 4;
   static std::size_t shared_bytes(const Arguments&) { return 0; }
   static Grid grid(const Arguments& a) {
-    return {ceil_div(a.w.rows, panel_rows),
-            min_index(ceil_div(Pieces::count(a.w.columns), threads), 64)};
+    return {ceil_div(a.w.rows, panel_rows), ceil_div(Pieces::count(a.w.columns), threads)};
   }
 
   template <class P>
   static ASHLAR_DEVICE void run(const Arguments& a) {
-    const index_t K = a.w.columns, count = Pieces::count(K), n0 = P::block_x() * panel_rows;
+    const index_t K = a.w.columns, i = P::block_y() * index_t{threads} + P::thread();
+    if (i >= Pieces::count(K)) return;
     const std::uint8_t* panel = a.w.data + P::block_x() * Pieces::panel_size(K);
-    const index_t step = grid(a).y * threads;
-    for (index_t i = P::block_y() * index_t{threads} + P::thread(); i < count; i += step) {
-      const auto stored = Pieces::template load<P>(panel, i);
+    const auto stored = Pieces::template load<P>(panel, i);
+    const index_t n0 = P::block_x() * index_t{panel_rows} + Pieces::first_row(i);
+    ASHLAR_DEVICE_UNROLL
+    for (int part = 0; part < Pieces::parts; ++part) {
+      float w[Pieces::rows][Pieces::depth];
+      Pieces::template values<P>(stored, part, w);
+      const index_t k = Pieces::first_k(i) + part * Pieces::depth;
       ASHLAR_DEVICE_UNROLL
-      for (int part = 0; part < Pieces::parts; ++part) {
-        float w[Pieces::rows][Pieces::depth];
-        Pieces::template values<P>(stored, part, w);
-        const index_t k = Pieces::first_k(i) + part * Pieces::depth;
+      for (int r = 0; r < Pieces::rows; ++r) {
+        if (n0 + r >= a.w.rows) continue;
         ASHLAR_DEVICE_UNROLL
-        for (int r = 0; r < Pieces::rows; ++r) {
-          const index_t n = n0 + Pieces::first_row(i) + r;
-          if (n >= a.w.rows) continue;
-          ASHLAR_DEVICE_UNROLL
-          for (int d = 0; d < Pieces::depth; ++d)
-            if (k + d < K) a.y.row(n)[k + d] = static_cast<T>(w[r][d]);
-        }
+        for (int d = 0; d < Pieces::depth; ++d)
+          if (k + d < K) a.y.row(n0 + r)[k + d] = static_cast<T>(w[r][d]);
       }
     }
   }
