@@ -117,7 +117,8 @@ struct AttentionDecode {
                       });
       std::uint32_t weights[1][keys / 16][4];
       float decay[2];
-      add_tile<P, T>(state, s[0], factor, weights[0], decay);
+      weigh_scores<P>(state, s[0], factor, decay);
+      pack_weights<P, T>(s[0], weights[0]);
       scale_rows(o[0], decay);
       multiply_values<P, T, ValueTile>(o, weights, v_lane + stage * stage_bytes);
       stage = stage + 1 == stages ? 0 : stage + 1;

@@ -4,8 +4,7 @@
 // Source: Dao 2023, FlashAttention-2, of which it has the loop; the masks and scores are functors.
 #pragma once
 
-#include <ashlar/cuda/attention_problem.hpp>
-#include <ashlar/cuda/softmax_rows.hpp>
+#include <ashlar/cuda/attention_tiles.hpp>
 #include <ashlar/cuda/tile_math.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::cuda {
@@ -57,7 +56,7 @@ struct AttentionForward {
     const int query_count = static_cast<int>(extent.queries);
     const int key_count = static_cast<int>(extent.keys);
     const int rows = query_count - q0 < queries ? query_count - q0 : queries;  // may be none
-    const Tiles tiles{a, b, head, extent.q_offset + q0, rows, key_count};
+    const VisibleTiles<Problem, keys> tiles{a, b, head, extent.q_offset + q0, rows, key_count};
 
     const std::uint32_t q_tile = P::shared_base(), k_tiles = q_tile + QueryTile::bytes;
     const std::uint32_t v_tiles = k_tiles + 2 * KeyTile::bytes;
@@ -121,7 +120,8 @@ struct AttentionForward {
       ASHLAR_DEVICE_UNROLL
       for (int m = 0; m < M; ++m) {
         float decay[2];
-        add_tile<P, T>(state[m], s[m], factor, weights[m], decay);
+        weigh_scores<P>(state[m], s[m], factor, decay);
+        pack_weights<P, T>(s[m], weights[m]);
         scale_rows(o[m], decay);
       }
       P::template wait_copies<1>();
@@ -132,54 +132,8 @@ struct AttentionForward {
     P::template wait_copies<0>();
     ASHLAR_DEVICE_UNROLL
     for (int m = 0; m < M; ++m)
-      store<P>(a, o[m], state[m], factor, b, head, q0 + (warp * M + m) * 16, lane, query_count);
-  }
-
- private:
-  /// The tiles of keys that the block's queries see.
-  struct Tiles {
-    const Problem& problem;
-    index_t b, head, position;  // of the first query
-    int rows, key_count;
-
-    ASHLAR_DEVICE TileKind kind(int tile) const {
-      const int k0 = tile * keys, k1 = k0 + keys < key_count ? k0 + keys : key_count;
-      return problem.options.mask.classify(b, head, position, position + rows, k0, k1);
-    }
-    /// The last visible tile before one; -1 for none.
-    ASHLAR_DEVICE int visible_before(int tile) const {
-      do --tile;
-      while (tile >= 0 && kind(tile) == TileKind::skip);
-      return tile;
-    }
-  };
-
-  template <class P, int Blocks>
-  static ASHLAR_DEVICE void store(const Problem& a, float (&o)[Blocks][4], const SoftmaxRows& rows,
-                                  float factor, index_t b, index_t head, int t0, int lane,
-                                  int query_count) {
-    const index_t stored = a.stored_rows(b), width = a.kv.value_width();
-    ASHLAR_DEVICE_UNROLL
-    for (int r = 0; r < 2; ++r) {
-      SoftmaxState<float> row = whole_row<P>(rows, r, factor);
-      const int t = t0 + accumulator_row(lane, 2 * r);
-      float sink_scale = 1.f;
-      if (t < query_count)
-        sink_scale = join_sink(a, head, row);
-      else
-        row = {};  // no query: whatever stands here
-      const float scale = row.l != 0.f ? sink_scale * P::reciprocal(row.l) : 0.f;
-      if (t >= stored) continue;
-      T* out = a.output(b, head, t);
-      ASHLAR_DEVICE_UNROLL
-      for (int j = 0; j < Blocks; ++j) {
-        const int column = 8 * j + accumulator_column(lane, 2 * r);
-        if (column < width)
-          P::store_pair(out + column,
-                        P::template pack<T>(o[j][2 * r] * scale, o[j][2 * r + 1] * scale));
-      }
-      if (lane % 4 == 0) a.store_lse(b, head, t, natural_lse<P>(row));
-    }
+      store_rows<P>(a, o[m], state[m], factor, b, head, q0 + (warp * M + m) * 16, lane,
+                    query_count);
   }
 };
 

@@ -14,12 +14,12 @@ struct SoftmaxRows {
   float l[2] = {0.f, 0.f};
 };
 
-/// Adds a tile: s, 16 rows x 8 Blocks keys, becomes the weights 2^(factor (s - max)), rounded to T
-/// as the first operand of the product with V, and `decay` what outputs so far are multiplied by.
-/// A hidden key's score is -inf; there is no finite stand-in for it (V5). The factor is positive.
-template <class P, class T, int Blocks>
-ASHLAR_DEVICE void add_tile(SoftmaxRows& rows, const float (&s)[Blocks][4], float factor,
-                            std::uint32_t (&weights)[Blocks / 2][4], float (&decay)[2]) {
+/// Adds a tile: scores s, 16 rows x 8 Blocks keys, become the weights 2^(factor (s - max)), and
+/// `decay` what outputs so far are multiplied by. A hidden key's score is -inf; there is no finite
+/// stand-in for it (V5). The factor is positive.
+template <class P, int Blocks>
+ASHLAR_DEVICE void weigh_scores(SoftmaxRows& rows, float (&s)[Blocks][4], float factor,
+                                float (&decay)[2]) {
   ASHLAR_DEVICE_UNROLL
   for (int r = 0; r < 2; ++r) {
     float m = rows.m[r];
@@ -33,13 +33,24 @@ ASHLAR_DEVICE void add_tile(SoftmaxRows& rows, const float (&s)[Blocks][4], floa
     float sum = 0.f;
     ASHLAR_DEVICE_UNROLL
     for (int j = 0; j < Blocks; ++j) {
-      const float p0 = P::exp2(std::fma(s[j][2 * r], factor, -base));
-      const float p1 = P::exp2(std::fma(s[j][2 * r + 1], factor, -base));
-      sum += p0 + p1;
-      weights[j / 2][j % 2 * 2 + r] = P::template pack<T>(p0, p1);
+      s[j][2 * r] = P::exp2(std::fma(s[j][2 * r], factor, -base));
+      s[j][2 * r + 1] = P::exp2(std::fma(s[j][2 * r + 1], factor, -base));
+      sum += s[j][2 * r] + s[j][2 * r + 1];
     }
     rows.l[r] = std::fma(rows.l[r], decay[r], sum);
     rows.m[r] = m;
+  }
+}
+
+/// Weights rounded to T, as the first operand of the product with V.
+template <class P, class T, int Blocks>
+ASHLAR_DEVICE void pack_weights(const float (&s)[Blocks][4],
+                                std::uint32_t (&weights)[Blocks / 2][4]) {
+  ASHLAR_DEVICE_UNROLL
+  for (int j = 0; j < Blocks; ++j) {
+    ASHLAR_DEVICE_UNROLL
+    for (int r = 0; r < 2; ++r)
+      weights[j / 2][j % 2 * 2 + r] = P::template pack<T>(s[j][2 * r], s[j][2 * r + 1]);
   }
 }
 
