@@ -150,9 +150,9 @@ struct Unpack {
 };
 
 /// Copies in two groups, every third one zeros; the first group is read while the second may be
-/// under way.
+/// under way. Of 16 bytes, and in the second group of 4 too.
 struct CopyAsync {
-  static constexpr int results = 8;
+  static constexpr int results = 9;
   template <class P>
   static ASHLAR_DEVICE void run(const Word* in, Word* out) {
     const int t = P::thread();
@@ -160,6 +160,7 @@ struct CopyAsync {
     P::copy_async(own, in + 4 * t, t % 3 != 0);
     P::commit_copies();
     P::copy_async(own + 2048, in + 512 + 4 * t, t % 3 != 1);
+    P::template copy_async<4>(P::shared_base() + bytes(4096 + 4 * t), in + 3 * t, t % 3 != 2);
     P::commit_copies();
     P::template wait_copies<1>();
     P::sync_block();
@@ -170,6 +171,8 @@ struct CopyAsync {
     P::sync_block();
     for (int i = 0; i < 4; ++i)
       P::store(out + (4 + i) * threads, P::template load_shared<Word>(other + bytes(2048 + 4 * i)));
+    P::store(out + 8 * threads,
+             P::template load_shared<Word>(P::shared_base() + bytes(4096 + 4 * (t ^ 1))));
   }
 };
 

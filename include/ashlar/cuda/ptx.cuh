@@ -120,14 +120,20 @@ struct Ptx {
   }
 
   // --- asynchronous copies ---------------------------------------------------------------------
-  /// 16 bytes from global to shared memory; zeros, without a read, unless `inside`.
+  /// 16 or 4 bytes from global to shared memory; zeros, without a read, unless `inside`.
+  template <int Bytes = 16>
   static ASHLAR_DEVICE void copy_async(std::uint32_t to, const void* from, bool inside) {
-    if constexpr (has_tensor_cores)
+    static_assert(Bytes == 16 || Bytes == 4);
+    if constexpr (!has_tensor_cores)
+      __trap();
+    else if constexpr (Bytes == 16)
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
                    "r"(inside ? 16 : 0)
                    : "memory");
     else
-      __trap();
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from),
+                   "r"(inside ? 4 : 0)
+                   : "memory");
   }
   /// Closes the group of this thread's copies since the last call.
   static ASHLAR_DEVICE void commit_copies() {

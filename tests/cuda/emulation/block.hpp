@@ -20,6 +20,7 @@ struct BlockIndex {
 struct PendingCopy {
   std::uint32_t to;
   const void* from;  // null: zeros
+  std::uint32_t bytes;
 };
 struct Thread {
   Fiber fiber;

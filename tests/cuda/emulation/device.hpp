@@ -97,13 +97,14 @@ struct Device {
   }
 
   // --- asynchronous copies ---------------------------------------------------------------------
+  template <int Bytes = 16>
   static void copy_async(std::uint32_t to, const void* from, bool inside) {
     Block& b = block();
     ++b.counters.copies;
-    if (inside && reinterpret_cast<std::uintptr_t>(from) % 16 != 0)
+    if (inside && reinterpret_cast<std::uintptr_t>(from) % Bytes != 0)
       b.fail("cp.async: misaligned global address");
-    b.check(b.shared.check_write(to, 16, b.accessor(), true), "cp.async");
-    const PendingCopy copy{to, inside ? from : nullptr};
+    b.check(b.shared.check_write(to, Bytes, b.accessor(), true), "cp.async");
+    const PendingCopy copy{to, inside ? from : nullptr, Bytes};
     if (b.schedule.copies == Copies::eager) perform(copy);
     b.self().open.push_back(copy);
   }
@@ -118,7 +119,7 @@ struct Device {
     while (groups.size() > Pending) {
       for (const PendingCopy& copy : groups.front()) {
         if (block().schedule.copies == Copies::lazy) perform(copy);
-        block().shared.land(copy.to, 16, block().accessor());
+        block().shared.land(copy.to, copy.bytes, block().accessor());
       }
       groups.erase(groups.begin());
     }
@@ -188,9 +189,9 @@ struct Device {
   static void perform(const PendingCopy& copy) {
     unsigned char* to = block().shared.at(copy.to);
     if (copy.from)
-      std::memcpy(to, copy.from, 16);
+      std::memcpy(to, copy.from, copy.bytes);
     else
-      std::memset(to, 0, 16);
+      std::memset(to, 0, copy.bytes);
   }
   static void load_matrices(const char* name, std::uint32_t (&r)[4], std::uint32_t address,
                             bool transposed) {
