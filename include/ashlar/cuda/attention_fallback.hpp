@@ -62,7 +62,7 @@ struct AttentionFallback {
           const int row = n / keys, h = h0 + n % keys;
           const bool inside = k0 + row < k1 && h < H;
           P::store_shared(memory.key(row, n % keys),
-                          inside ? load(a.kv.key(b, key_head, k0 + row) + h) : 0.f);
+                          inside ? static_cast<float>(a.kv.key(b, key_head, k0 + row)[h]) : 0.f);
         }
         P::sync_block();
         for (int h = h0; h < H && h < h0 + keys; ++h) {
@@ -156,7 +156,7 @@ struct AttentionFallback {
                          P::template load_shared<float>(memory.output(warp * rows_per_warp + r, d))
                    : 0.f;
       for (int j = 0; j < count; ++j) {
-        const float v = exists ? load(a.kv.value(b, key_head, k0 + j) + d) : 0.f;
+        const float v = exists ? static_cast<float>(a.kv.value(b, key_head, k0 + j)[d]) : 0.f;
         ASHLAR_DEVICE_UNROLL
         for (int r = 0; r < rows_per_warp; ++r) {
           const float p = P::shuffle(weight[r], j);

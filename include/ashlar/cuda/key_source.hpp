@@ -2,7 +2,7 @@
 // or the pages of a cache.
 #pragma once
 
-#include <ashlar/core/view.hpp>
+#include <ashlar/cuda/cache_tensor.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::cuda {
 
@@ -18,11 +18,12 @@ struct RowRange {
   }
 };
 
-/// Keys [B, S, K, H] and values [B, S, K, Hv], or packed [B (stride 0), total, K, H].
+/// Keys [B, S, K, H] and values [B, S, K, Hv], or packed [B (stride 0), total, K, H], of elements
+/// of T, or Q8_0.
 template <class T>
 struct KeyRows {
   using element_type = T;
-  TensorView<const T, 4> k, v;
+  CacheTensor<T> k, v;
   RowRange rows{};
 
   ASHLAR_HD index_t batch() const { return k.extent(0); }
@@ -31,17 +32,11 @@ struct KeyRows {
   ASHLAR_HD index_t heads() const { return k.extent(2); }
   ASHLAR_HD index_t key_width() const { return k.extent(3); }
   ASHLAR_HD index_t value_width() const { return v.extent(3); }
-  ASHLAR_HD const T* key(index_t b, index_t head, index_t s) const {
-    return row(k, b, head, rows.first(b) + s);
+  ASHLAR_HD auto key(index_t b, index_t head, index_t s) const {
+    return cache_row(k, b, rows.first(b) + s, head);
   }
-  ASHLAR_HD const T* value(index_t b, index_t head, index_t s) const {
-    return row(v, b, head, rows.first(b) + s);
-  }
-
- private:
-  ASHLAR_HD static const T* row(const TensorView<const T, 4>& x, index_t b, index_t head,
-                                index_t s) {
-    return x.data() + b * x.stride(0) + head * x.stride(2) + s * x.stride(1);
+  ASHLAR_HD auto value(index_t b, index_t head, index_t s) const {
+    return cache_row(v, b, rows.first(b) + s, head);
   }
 };
 
@@ -51,7 +46,7 @@ struct KeyRows {
 template <class T>
 struct KeyPages {
   using element_type = T;
-  TensorView<const T, 4> k, v;
+  CacheTensor<T> k, v;
   MatrixView<const std::int32_t> table;
   const index_t* lengths = nullptr;
   int log2_page = 0;
@@ -62,15 +57,16 @@ struct KeyPages {
   ASHLAR_HD index_t heads() const { return k.extent(2); }
   ASHLAR_HD index_t key_width() const { return k.extent(3); }
   ASHLAR_HD index_t value_width() const { return v.extent(3); }
-  ASHLAR_HD const T* key(index_t b, index_t head, index_t s) const { return row(k, b, head, s); }
-  ASHLAR_HD const T* value(index_t b, index_t head, index_t s) const { return row(v, b, head, s); }
+  ASHLAR_HD auto key(index_t b, index_t head, index_t s) const {
+    return cache_row(k, page(b, s), slot(s), head);
+  }
+  ASHLAR_HD auto value(index_t b, index_t head, index_t s) const {
+    return cache_row(v, page(b, s), slot(s), head);
+  }
 
  private:
-  ASHLAR_HD const T* row(const TensorView<const T, 4>& x, index_t b, index_t head,
-                         index_t s) const {
-    const index_t page = table.row(b)[s >> log2_page], slot = s & ((index_t{1} << log2_page) - 1);
-    return x.data() + page * x.stride(0) + slot * x.stride(1) + head * x.stride(2);
-  }
+  ASHLAR_HD index_t page(index_t b, index_t s) const { return table.row(b)[s >> log2_page]; }
+  ASHLAR_HD index_t slot(index_t s) const { return s & ((index_t{1} << log2_page) - 1); }
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI::cuda

@@ -95,7 +95,7 @@ MUTANTS = [
      "* 0.6931471805599453f", "", F),
     ("a negative factor", "attention_problem", "std::fabs(scale) *", "scale *", F),
     ("packed keys begin at the first sequence", "key_source",
-     "return row(k, b, head, rows.first(b) + s);", "return row(k, b, head, s);", F),
+     "return cache_row(k, b, rows.first(b) + s, head);", "return cache_row(k, b, s, head);", F),
     ("packed lengths count from the first sequence", "key_source",
      "starts ? starts[b + 1] - starts[b] : otherwise", "starts ? starts[b + 1] : otherwise", F),
     # --- decode and combine ----------------------------------------------------------------------
