@@ -28,8 +28,8 @@ struct AttentionProblem {
 
   ASHLAR_HD index_t heads() const { return q.extent(2); }
   ASHLAR_HD index_t key_head(index_t head) const { return head / (q.extent(2) / kv.heads()); }
-  ASHLAR_HD detail::SequenceExtent extent(index_t b) const {
-    return detail::sequence_extent(options, kv, b, queries.count(b, most_queries));
+  ASHLAR_HD ashlar::detail::SequenceExtent extent(index_t b) const {
+    return ashlar::detail::sequence_extent(options, kv, b, queries.count(b, most_queries));
   }
   /// Rows of out and lse that are sequence b's. In a padded batch those past its length become 0.
   ASHLAR_HD index_t stored_rows(index_t b) const { return queries.count(b, most_queries); }
@@ -51,7 +51,7 @@ struct AttentionProblem {
   }
   /// The score of a visible pair in log2 units, from s = scale (q . k). Only with a score functor.
   ASHLAR_HD float score(float s, index_t b, index_t head, index_t position, index_t key) const {
-    return log2_score(detail::apply_score(options.score, s, b, head, position, key));
+    return log2_score(ashlar::detail::apply_score(options.score, s, b, head, position, key));
   }
   /// What turns a kernel's scores into log2 units.
   ASHLAR_HD float score_factor() const {

@@ -31,6 +31,24 @@ inline auto observing(LayerObserver* observer) {
 }
 }  // namespace detail
 
+/// Tokens are drawn from softmax(logits / temperature), cut by top-k, then top-p, then min-p.
+struct DrawOptions {
+  float temperature = 1.f;  // 0 takes the best token
+  float top_p = 1.f;        // the shortest list of the best that reaches this probability
+  float min_p = 0.f;        // tokens of at least this share of the best one's probability
+  index_t top_k = 0;        // among so many of the best; 0: all
+  std::uint64_t seed = 0;   // equal seeds give equal tokens
+};
+
+/// Draws tokens where the model is. The model outlives it.
+class TokenDrawer {
+ public:
+  virtual ~TokenDrawer() = default;
+  /// The token that follows the last one that the model has run; from the second call on the token
+  /// before is run first. Throws ValueError when that does not fit.
+  virtual std::int32_t next() = 0;
+};
+
 /// One model with one state. Made by load_language_model.
 class LanguageModel {
  public:
@@ -53,6 +71,9 @@ class LanguageModel {
                        LayerObserver* observer = nullptr) = 0;
   /// Shapes   hidden [M, D], logits [M, V]
   virtual void head(MatrixView<const float> hidden, MatrixView<float> logits) = 0;
+  /// A way to draw tokens without the logits' coming to the host, for one sequence; null where
+  /// there is none, as on the CPU. Throws ValueError for an option outside its range.
+  virtual std::unique_ptr<TokenDrawer> drawer(const DrawOptions&) { return nullptr; }
 };
 
 /// A family's model on a backend.
