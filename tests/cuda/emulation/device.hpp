@@ -167,7 +167,7 @@ struct Device {
     });
   }
 
- private:
+ protected:
   static Block& block() { return Block::current(); }
   /// Denormal numbers are 0 in the approximate functions.
   static float flush(float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.f, x) : x; }

@@ -7,7 +7,7 @@
 #  include "gpu/launch.cuh"
 #else
 
-#  include "device.hpp"
+#  include "device_sm90.hpp"
 
 namespace emulation {
 
@@ -19,11 +19,21 @@ template <class Kernel>
 Counters launch(const typename Kernel::Arguments& arguments, Schedule schedule = {}) {
   const auto grid = Kernel::grid(arguments);
   Block block(Kernel::threads, Kernel::shared_bytes(arguments), schedule);
-  const std::function<void()> body = [&] { Kernel::template run<Device>(arguments); };
-  for (std::ptrdiff_t z = 0; z < grid.z; ++z)
-    for (std::ptrdiff_t y = 0; y < grid.y; ++y)
-      for (std::ptrdiff_t x = 0; x < grid.x; ++x)
-        block.run({static_cast<int>(x), static_cast<int>(y), static_cast<int>(z)}, body);
+  const auto run = [&](const std::function<void()>& body) {
+    const auto index = [](std::ptrdiff_t x, std::ptrdiff_t y, std::ptrdiff_t z) {
+      return BlockIndex{static_cast<int>(x), static_cast<int>(y), static_cast<int>(z)};
+    };
+    block.grid = index(grid.x, grid.y, grid.z);
+    for (std::ptrdiff_t z = 0; z < grid.z; ++z)
+      for (std::ptrdiff_t y = 0; y < grid.y; ++y)
+        for (std::ptrdiff_t x = 0; x < grid.x; ++x) block.run(index(x, y, z), body);
+  };
+  if constexpr (requires { typename Kernel::Mapped; }) {  // with tensor maps, for sm_90a
+    const auto mapped = Kernel::mapped(arguments, encode_map);
+    run([&] { Kernel::template run<DeviceSm90>(mapped); });
+  } else {
+    run([&] { Kernel::template run<Device>(arguments); });
+  }
   return block.counters;
 }
 

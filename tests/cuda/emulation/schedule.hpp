@@ -14,10 +14,12 @@ struct Schedule {
 };
 /// What the emulated hardware did.
 struct Counters {
-  std::uint64_t products = 0, matrix_loads = 0, wavefronts = 0, copies = 0, barriers = 0;
+  std::uint64_t products = 0, warpgroup_products = 0, matrix_loads = 0, wavefronts = 0, copies = 0,
+                barriers = 0;
 
   Counters& operator+=(const Counters& c) {
     products += c.products;
+    warpgroup_products += c.warpgroup_products;
     matrix_loads += c.matrix_loads;
     wavefronts += c.wavefronts;
     copies += c.copies;

@@ -14,8 +14,9 @@
 
 namespace emulation {
 
-inline constexpr int most_warps = 8;
-using Clock = std::array<std::uint32_t, most_warps>;
+inline constexpr int most_warps = 16, most_engines = 24;
+/// A count for every warp, and for what each barrier in shared memory lets copy engines do.
+using Clock = std::array<std::uint32_t, most_warps + most_engines>;
 
 inline void join(Clock& a, const Clock& b) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = a[i] > b[i] ? a[i] : b[i];
@@ -27,6 +28,9 @@ struct Accessor {
   std::uint32_t epoch;
   const Clock& clock;
 };
+/// By which way: as threads do, or as products of warpgroups and copy engines do, which do not see
+/// what a thread has written before a fence of that thread.
+enum class Proxy { generic, async };
 
 class SharedMemory {
  public:
@@ -39,16 +43,21 @@ class SharedMemory {
   void reset() {
     std::memset(data_, 0xff, bytes_);
     history_.assign(bytes_ / 4 + 1, Granule{});
+    fences_.fill(1);
   }
+  /// fence.proxy.async of a thread.
+  void publish(int warp, int lane) { ++fence_count(warp, lane); }
   unsigned char* at(std::uint32_t address) { return data_ + address; }
 
   /// Empty, or what is wrong with a read of `count` bytes.
-  std::string check_read(std::uint32_t address, std::uint32_t count, const Accessor& by) {
+  std::string check_read(std::uint32_t address, std::uint32_t count, const Accessor& by,
+                         Proxy proxy = Proxy::generic) {
     if (const std::string wrong = check_place(address, count); !wrong.empty()) return wrong;
     for (std::uint32_t i = address / 4; i < (address + count + 3) / 4; ++i) {
       Granule& g = history_[i];
       if (g.pending) return "read of shared memory whose asynchronous copy is under way";
       if (!g.write_is_before(by)) return "race: read after a write that nothing orders";
+      if (proxy == Proxy::async && is_unpublished(g)) return unpublished;
       g.read_clock[static_cast<std::size_t>(by.warp)] = by.clock[static_cast<std::size_t>(by.warp)];
       if (g.read_warp != by.warp || g.read_epoch != by.epoch) g.read_lanes = 0;
       g.read_warp = static_cast<std::int8_t>(by.warp);
@@ -68,9 +77,32 @@ class SharedMemory {
       if (!g.write_is_before(by)) return "race: write after a write that nothing orders";
       if (!g.reads_are_before(by)) return "race: write after a read that nothing orders";
       g.written(by);
+      g.fences = fence_count(by.warp, by.lane);
       g.pending = pending;
     }
     return "";
+  }
+  /// Empty, or what is wrong with a copy that a thread gives to an engine; the engine's write is
+  /// its event number `event`.
+  std::string check_engine_write(std::uint32_t address, std::uint32_t count, const Accessor& by,
+                                 int engine, std::uint32_t event) {
+    if (const std::string wrong = check_place(address, count); !wrong.empty()) return wrong;
+    for (std::uint32_t i = address / 4; i < (address + count) / 4; ++i) {
+      Granule& g = history_[i];
+      if (g.pending) return "write to shared memory whose asynchronous copy is under way";
+      if (!g.write_is_before(by)) return "race: write after a write that nothing orders";
+      if (!g.reads_are_before(by)) return "race: write after a read that nothing orders";
+      if (is_unpublished(g)) return unpublished;
+      g.write_clock = event;
+      g.write_warp = static_cast<std::int8_t>(most_warps + engine);
+      g.fences = 0;
+      g.pending = true;
+    }
+    return "";
+  }
+  /// A copy of an engine is there.
+  void land(std::uint32_t address, std::uint32_t count) {
+    for (std::uint32_t i = address / 4; i < (address + count) / 4; ++i) history_[i].pending = false;
   }
   /// A copy is there, for the thread that waited for it.
   void land(std::uint32_t address, std::uint32_t count, const Accessor& by) {
@@ -83,9 +115,10 @@ class SharedMemory {
  private:
   struct Granule {  // four bytes
     std::uint32_t write_clock = 0, write_epoch = 0, read_epoch = 0, read_lanes = 0;
+    std::uint32_t fences = 0;  // of the thread that wrote, when it did; 0 of an engine
     std::int8_t write_warp = 0, write_lane = 0, read_warp = -1;
     bool pending = false;
-    Clock read_clock{};
+    std::array<std::uint32_t, most_warps> read_clock{};
 
     bool write_is_before(const Accessor& by) const {
       if (write_clock > by.clock[static_cast<std::size_t>(write_warp)]) return false;
@@ -105,6 +138,14 @@ class SharedMemory {
     }
   };
 
+  static constexpr const char* unpublished =
+      "what a thread wrote is not published: no fence.proxy.async";
+  std::uint32_t& fence_count(int warp, int lane) {
+    return fences_[static_cast<std::size_t>(warp * 32 + lane)];
+  }
+  bool is_unpublished(const Granule& g) {
+    return g.fences != 0 && g.fences == fence_count(g.write_warp, g.write_lane);
+  }
   std::string check_place(std::uint32_t address, std::uint32_t count) const {
     if (address % (count < 16 ? count : 16) != 0)
       return "misaligned access of " + std::to_string(count) + " bytes at shared address " +
@@ -119,6 +160,7 @@ class SharedMemory {
   unsigned char* data_;
   std::size_t bytes_;
   std::vector<Granule> history_;
+  std::array<std::uint32_t, most_warps * 32> fences_{};  // of each thread, from 1
 };
 
 }  // namespace emulation
