@@ -6,6 +6,7 @@
 #include <ashlar/cuda/attention_decode.hpp>
 #include <ashlar/cuda/attention_fallback.hpp>
 #include <ashlar/cuda/attention_forward.hpp>
+#include <ashlar/cuda/cache_checks.hpp>
 #include <ashlar/ops/attention_checks.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::cuda {
@@ -20,15 +21,20 @@ struct AttentionRoute {
 };
 
 namespace detail {
-/// Rows begin at multiples of 16 bytes.
+/// Rows begin at multiples of some bytes.
 template <class T>
-bool is_aligned(const TensorView<const T, 4>& x) {
-  bool aligned = reinterpret_cast<std::uintptr_t>(x.data()) % 16 == 0;
+bool is_aligned(const TensorView<const T, 4>& x, index_t bytes = 16) {
+  bool aligned = reinterpret_cast<std::uintptr_t>(x.data()) % static_cast<std::size_t>(bytes) == 0;
   for (int r = 0; r < 3; ++r)
-    aligned = aligned && (x.extent(r) == 1 || x.stride(r) % chunk_elements == 0);
+    aligned = aligned && (x.extent(r) == 1 || x.stride(r) * index_t{sizeof(T)} % bytes == 0);
   return aligned;
 }
+inline bool is_aligned(const Q8Tensor& x) { return is_aligned(x.codes) && is_aligned(x.scales, 4); }
 }  // namespace detail
+
+/// Whether keys and values are decoded before they are multiplied.
+template <class Problem>
+inline constexpr bool is_quantised = std::is_same_v<typename Problem::Source::element_type, Q8_0>;
 
 /// Whether tensor-core kernels take this problem on this device.
 template <class Problem>
@@ -41,8 +47,10 @@ AttentionRoute attention_route(const Problem& p, int architecture) {
     return {false, "a head has more than 256 elements"};
   if (H % chunk_elements != 0 || Hv % chunk_elements != 0)
     return {false, "a head's elements are no multiple of 8"};
-  if (!detail::is_aligned<T>(p.q) || !detail::is_aligned<T>(p.kv.k) ||
-      !detail::is_aligned<T>(p.kv.v) || !detail::is_aligned<T>(TensorView<const T, 4>(p.out)))
+  if (is_quantised<Problem> && (H % 16 != 0 || Hv % 16 != 0))
+    return {false, "a quantised head's elements are no multiple of 16"};
+  if (!detail::is_aligned(p.q) || !detail::is_aligned(p.kv.k) || !detail::is_aligned(p.kv.v) ||
+      !detail::is_aligned(TensorView<const T, 4>(p.out)))
     return {false, "rows do not begin at multiples of 16 bytes"};
   return {true, ""};
 }
@@ -69,8 +77,9 @@ AttentionProblem<T, Source, Mask, Score> make_problem(std::string_view op, Tenso
   on_host.scale = o.scale;
   on_host.sinks = o.sinks;
   on_host.lse = o.lse;
-  KvRows<T> rows;
-  if constexpr (requires { kv.table; })  // pages as the rows that they stand for, without memory
+  check_cache(op, kv);
+  KvRows<T> rows;  // pages and codes as the rows that they stand for, without memory
+  if constexpr (requires { kv.table; } || !std::is_same_v<typename Source::element_type, T>)
     rows = {
         TensorView<const T, 4>(nullptr, {kv.batch(), kv.max_length(), kv.heads(), kv.key_width()}),
         TensorView<const T, 4>(nullptr,

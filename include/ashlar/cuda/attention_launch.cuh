@@ -10,7 +10,7 @@ namespace ashlar::inline ASHLAR_ABI::cuda {
 /// Enqueues the forward kernel of the padded widths, or the one without tensor cores.
 template <class Problem>
 void launch_attention(Context<backend::CudaGpu>& ctx, const Problem& p) {
-  if constexpr (sizeof(typename Problem::T) == 2)
+  if constexpr (sizeof(typename Problem::T) == 2 && !is_quantised<Problem>)
     if (attention_route(p, ctx.device().architecture).tensor_cores)
       return with_padded_widths(p.q.extent(3), p.kv.value_width(), [&]<int Dk, int Dv>() {
         launch<AttentionForward<Problem, Dk, Dv>>(ctx, "attention", p);
