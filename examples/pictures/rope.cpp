@@ -27,7 +27,7 @@ std::vector<NamedRule> all_rules() {
   longrope.short_factors = std::vector<double>(factors.size(), 1);
   longrope.long_factors = factors;
   const auto rule = [](RopeScaling scaling) { return RopeRule{10000.0, width, scaling}; };
-  return {{"none", rule(rules::None{})},
+  return {{"none", rule({})},
           {"linear", rule(rules::Linear{4})},
           {"dynamic", rule(rules::Dynamic{4, trained})},
           {"yarn", rule(yarn)},

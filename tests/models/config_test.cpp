@@ -78,7 +78,7 @@ TEST(RopeConfig, YarnTakesItsMagnitudeFromTheKeysThatAreThere) {
     const auto r = rule(R"({"max_position_embeddings": 131072, "rope_scaling": {"type": "yarn",
         "factor": 40.0, "original_max_position_embeddings": 4096)" +
                         more + "}}");
-    return std::get<rules::Yarn>(r.scaling);
+    return *r.scaling.get_if<rules::Yarn>();
   };
   const double usual = 0.1 * std::log(40.0) + 1;
   EXPECT_EQ(yarn("").original, 4096);

@@ -310,7 +310,8 @@ TEST(GptFamilies, LayersShareTheListsOfTheirConfiguration) {
             bloom.layers[0].mixer.score.slopes.data());
   const auto phi3 = config_of<Phi3Family>("phi3_longrope", {{"num_hidden_layers", "10000"}});
   const auto factors = [](const auto& layer) {
-    return std::get<rope_scaling::LongRope>(layer.mixer.position.rule.scaling).long_factors.data();
+    return layer.mixer.position.rule.scaling.template get_if<rope_scaling::LongRope>()
+        ->long_factors.data();
   };
   EXPECT_EQ(factors(phi3.layers.at(9999)), factors(phi3.layers[0]));
 }

@@ -160,8 +160,42 @@ TEST(RopeRule, EqualMeansTheSameTable) {
   EXPECT_NE((RopeRule{1e4, 4, stretched}),
             (RopeRule{1e4, 4, rules::LongRope{{1, 2}, {3, 5}, 8, 1.5}}));
   EXPECT_NE((RopeRule{1e4, 4, rules::Proportional{1}}), (RopeRule{1e4, 4, rules::Proportional{2}}));
+  EXPECT_NE((RopeRule{1e4, 4, rules::Linear{2}}), (RopeRule{1e4, 4, rules::Divisors{{2, 2}}}));
   EXPECT_THROW(RopeRule{}.frequencies(), ValueError);  // a width must be given
   EXPECT_EQ((RopeRule{10000.0, 0, {}}.frequencies().inverse.size()), 0u);
+}
+
+TEST(RopeRule, SaysWhichLengthCounts) {
+  const RopeRule plain{1e4, 4, {}}, linear{1e4, 4, rules::Linear{2}};
+  const RopeRule dynamic{1e4, 4, rules::Dynamic{2, 8}};
+  const RopeRule longrope{1e4, 4, rules::LongRope{{1, 2}, {3, 4}, 8, 1}};
+  EXPECT_FALSE(plain.depends_on_length());
+  EXPECT_FALSE(linear.depends_on_length());
+  EXPECT_TRUE(dynamic.depends_on_length());
+  EXPECT_TRUE(longrope.depends_on_length());
+  EXPECT_EQ(dynamic.length_of(5, 9), 5);   // the call's
+  EXPECT_EQ(longrope.length_of(5, 9), 9);  // the sequence's
+  EXPECT_EQ(longrope.length_of(5, 0), 5);  // not known
+}
+
+struct Reversed {  // a rule of one's own
+  int turns = 1;
+  bool operator==(const Reversed&) const = default;
+  void apply(ashlar::RopeFrequencies& f, double, index_t, index_t) const {
+    for (double& x : f.inverse) x *= -turns;
+  }
+};
+
+TEST(RopeRule, TakesARuleOfOnesOwn) {
+  const ashlar::RopeScaling scaling = Reversed{2};
+  EXPECT_EQ(scaling, ashlar::RopeScaling(Reversed{2}));
+  EXPECT_NE(scaling, ashlar::RopeScaling(Reversed{3}));
+  EXPECT_NE(scaling, ashlar::RopeScaling(rules::Linear{2}));
+  ASSERT_NE(scaling.get_if<Reversed>(), nullptr);
+  EXPECT_EQ(scaling.get_if<Reversed>()->turns, 2);
+  EXPECT_EQ(scaling.get_if<rules::Linear>(), nullptr);
+  EXPECT_EQ(ashlar::RopeScaling().get_if<rules::Linear>(), nullptr);
+  EXPECT_EQ((RopeRule{100.0, 4, scaling}.frequencies().inverse), (std::vector<double>{-2, -0.2}));
 }
 
 }  // namespace

@@ -3,19 +3,12 @@
 
 #include <algorithm>
 #include <ashlar/core/shared_list.hpp>
-#include <ashlar/ops/rope.hpp>
-#include <variant>
+#include <ashlar/ops/rope_rule.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
-/// Each rule changes the frequencies of (theta, r) for a length, in tokens: r is the rotary width,
-/// or RopeRule's `shares`.
+/// Values for RopeRule::scaling.
 namespace rope_scaling {
-
-struct None {
-  bool operator==(const None&) const = default;
-  void apply(RopeFrequencies&, double, index_t, index_t) const {}
-};
 
 /// f / factor. Source: Chen et al. 2023, position interpolation.
 struct Linear {
@@ -29,6 +22,7 @@ struct Linear {
 /// theta (factor L / L0 - (factor - 1))^(r / (r - 2)) with L = max(length, L0), "NTK by length".
 /// The angles depend on the length of the call: chunks of a prompt are not the whole prompt's.
 struct Dynamic {
+  static constexpr RopeLength depends_on = RopeLength::call;
   double factor = 1, original = 0;
   bool operator==(const Dynamic&) const = default;
   void apply(RopeFrequencies& f, double theta, index_t width, index_t length) const {
@@ -102,10 +96,11 @@ struct Divisors {
 };
 
 /// f / factor with a factor a pair, the long ones where the length is beyond the trained context;
-/// magnitude multiplies cosine and sine in both cases. The length is what the sequence was made for
-/// (RopeRule::length_of), so that all its keys are turned by the same factors. Source: Ding et al.
-/// 2024, LongRoPE; Phi-3.
+/// magnitude multiplies cosine and sine in both cases. The length is what the sequence was made
+/// for: keys turned by one set of factors do not fit queries turned by the other. Source: Ding et
+/// al. 2024, LongRoPE; Phi-3.
 struct LongRope {
+  static constexpr RopeLength depends_on = RopeLength::sequence;
   SharedList<double> short_factors, long_factors;
   double original = 0;
   double magnitude = 1;
@@ -156,40 +151,5 @@ struct Sections {
 };
 
 }  // namespace rope_scaling
-
-using RopeScaling =
-    std::variant<rope_scaling::None, rope_scaling::Linear, rope_scaling::Dynamic,
-                 rope_scaling::Yarn, rope_scaling::Llama3, rope_scaling::Divisors,
-                 rope_scaling::LongRope, rope_scaling::Proportional, rope_scaling::Sections>;
-
-/// What decides a table of cosines and sines beside the positions.
-struct RopeRule {
-  double theta = 10000.0;
-  index_t width = -1;  // r, the rotated elements of a head: to be given, 0 rotates nothing
-  RopeScaling scaling{};
-  // What the exponents are shares of; -1: the width. GPT-NeoX's code rotates an odd width r, the
-  // last element with the one after it, as r + 1 elements with exponents over r.
-  index_t shares = -1;
-
-  bool operator==(const RopeRule&) const = default;
-  bool depends_on_length() const {
-    return std::holds_alternative<rope_scaling::Dynamic>(scaling) ||
-           std::holds_alternative<rope_scaling::LongRope>(scaling);
-  }
-  /// The length that counts in a call which ends at `end` tokens, of sequences that were made for
-  /// `capacity` tokens (0: not known). LongRoPE has two sets of factors and keys turned by one do
-  /// not fit queries turned by the other, so the capacity chooses for the whole sequence; the other
-  /// rules go by the call.
-  index_t length_of(index_t end, index_t capacity) const {
-    return std::holds_alternative<rope_scaling::LongRope>(scaling) ? max_index(end, capacity) : end;
-  }
-  /// For a length in tokens.
-  RopeFrequencies frequencies(index_t length = 0) const {
-    RopeFrequencies f = rope_frequencies(theta, width, shares);
-    const index_t r = shares < 0 ? width : shares;
-    std::visit([&](const auto& rule) { rule.apply(f, theta, r, length); }, scaling);
-    return f;
-  }
-};
 
 }  // namespace ashlar::inline ASHLAR_ABI

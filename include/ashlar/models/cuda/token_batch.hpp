@@ -22,7 +22,7 @@ class DeviceRopeTables {
     if (rule.width == 0) return;
     for (const Entry& e : entries_)
       if (e.rule == rule) return;
-    if (std::holds_alternative<rope_scaling::Dynamic>(rule.scaling))
+    if (rule.scaling.depends_on() == RopeLength::call)
       fail<ValueError>(
           "RopeTables: angles that grow with the sequence (dynamic NTK) are not "
           "available on a device");

@@ -92,7 +92,7 @@ class GgufReader {
     if (type != "none")
       fail<ValueError>(file_.path(), ": ", name("rope.scaling.type"), " is \"", type,
                        "\", supported: none, linear");
-    return rope_scaling::None{};
+    return {};
   }
 
   const GgufFile& file_;

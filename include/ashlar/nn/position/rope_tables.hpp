@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <ashlar/core/buffer.hpp>
-#include <ashlar/ops/rope_scaling.hpp>
+#include <ashlar/ops/rope_rule.hpp>
 #include <vector>
 
 namespace ashlar::inline ASHLAR_ABI {
