@@ -4,6 +4,7 @@
 
 #include <cublasLt.h>
 
+#include <algorithm>
 #include <ashlar/cuda/launch.cuh>
 #include <ashlar/cuda/product.hpp>
 #include <bit>
