@@ -1,5 +1,6 @@
 #include "any_model.hpp"
 
+#include "cuda_models.hpp"
 #include "families.hpp"
 
 namespace ashlar::examples {
@@ -43,7 +44,9 @@ AnyModel open_any_model(const Checkpoint& checkpoint, const ModelOptions& option
   if (!is_known_family(checkpoint.family()))
     fail<ValueError>(checkpoint.path(), ": model family is \"", checkpoint.family(),
                      "\", supported: ", all_names());
-  any.model = load_any_family(checkpoint, options.backend, executor, progress);
+  any.model = is_cuda(options.backend)
+                  ? load_cuda_model(checkpoint, options.backend, executor, progress)
+                  : load_any_family(checkpoint, options.backend, executor, progress);
   return any;
 }
 

@@ -22,7 +22,7 @@ constexpr FamilyGroup make_group(Families<Members...>) {
               return load_language_model<backend::SimdCpu, List>(checkpoint, executor, progress);
             if (backend == "eigen")
               return load_language_model<backend::EigenCpu, List>(checkpoint, executor, progress);
-            fail<ValueError>("backend is \"", backend, "\", expected scalar, simd or eigen");
+            fail<ValueError>("backend is \"", backend, "\", expected scalar, simd, eigen or cuda");
           },
           [](std::vector<FamilyKind>& kinds) {
             List::for_each([&]<class Family>() {

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "cuda_models.hpp"
 #include "families.hpp"
 
 namespace ashlar::examples {
@@ -18,7 +19,10 @@ RunningModel open_model(const Checkpoint& checkpoint, const ModelOptions& option
   RunningModel running;
   running.pool = std::make_unique<ThreadPool>(thread_count(options.threads));
   ProgressLine progress("Loading " + checkpoint.path(), options.quiet);
-  running.model = load_any_family(checkpoint, options.backend, running.pool->executor(), progress);
+  const Executor executor = running.pool->executor();
+  running.model = is_cuda(options.backend)
+                      ? load_cuda_model(checkpoint, options.backend, executor, progress)
+                      : load_any_family(checkpoint, options.backend, executor, progress);
   return running;
 }
 

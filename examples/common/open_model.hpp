@@ -9,7 +9,7 @@
 namespace ashlar::examples {
 
 struct ModelOptions {
-  std::string backend = "simd";  ///< "scalar", "simd" or "eigen"
+  std::string backend = "simd";  ///< "scalar", "simd", "eigen", or "cuda", "cuda-f16", "cuda-bf16"
   int threads = 0;               ///< 0: as many as the machine has
   bool quiet = false;            ///< no progress, not even on a terminal
 };

@@ -17,7 +17,8 @@
 namespace ashlar::examples {
 
 inline void add_backend_option(CLI::App& app, ModelOptions& options) {
-  app.add_option("--backend", options.backend, "scalar, simd or eigen")
+  app.add_option("--backend", options.backend,
+                 "scalar, simd, eigen; on a GPU cuda (activations of f32), cuda-f16 or cuda-bf16")
       ->type_name("NAME")
       ->capture_default_str();
 }

@@ -80,13 +80,15 @@ void generate(const Options& options) {
   const auto start = Clock::now();
   std::span<const float> logits = sequence.push(prompt);
   const double prompt_seconds = seconds_since(start);
+  const SamplerOptions& o = options.sampler;
+  const auto drawer = model->drawer({o.temperature, o.top_p, o.min_p, o.top_k, o.seed});
 
   Utf8Stream stream;
   const auto decode_start = Clock::now();
   index_t made = 0, runs = 0;
   const char* reason = "";
   while (made < options.tokens) {
-    const std::int32_t token = sampler(logits);
+    const std::int32_t token = drawer ? drawer->next() : sampler(logits);
     if (ends.count(token) != 0) break;
     write(stream.push(tokenizer->piece(token)));
     if (++made == options.tokens) break;
@@ -94,7 +96,7 @@ void generate(const Options& options) {
       reason = ", the model's context is full";
       break;
     }
-    logits = sequence.push(token);
+    if (!drawer) logits = sequence.push(token);
     ++runs;
   }
   const double decode_seconds = seconds_since(decode_start);
