@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ashlar/cuda/attention_launch.cuh>
+#include <ashlar/cuda/attention_q8_launch.cuh>
 #include <ashlar/cuda/elementwise_launch.hpp>
 #include <ashlar/cuda/embedding_launch.hpp>
 #include <ashlar/cuda/launch.cuh>

@@ -7,4 +7,5 @@
 
 #include <ashlar/cuda/attention.hpp>
 #include <ashlar/cuda/attention_arguments.hpp>
+#include <ashlar/cuda/attention_q8.hpp>
 #include <ashlar/cuda/context.hpp>
