@@ -149,6 +149,15 @@ inline std::string shape_text(const index_t* extents, int rank) {
 }
 }  // namespace detail
 
+namespace detail {
+[[noreturn]] ASHLAR_NOINLINE inline void wrong_shape(std::string_view op, std::string_view argument,
+                                                     const index_t* got, const index_t* expected,
+                                                     int rank) {
+  fail<ShapeError>(op, ": ", argument, " has shape ", shape_text(got, rank), ", expected ",
+                   shape_text(expected, rank));
+}
+}  // namespace detail
+
 /// Throws ShapeError "op: argument has shape [..], expected [..]" unless the extents agree.
 template <class T, int Rank>
 void expect_shape(std::string_view op, std::string_view argument, const TensorView<T, Rank>& view,
@@ -159,9 +168,7 @@ void expect_shape(std::string_view op, std::string_view argument, const TensorVi
     got[r] = view.extent(r);
     same = same && got[r] == expected[r];
   }
-  if (!same)
-    fail<ShapeError>(op, ": ", argument, " has shape ", detail::shape_text(got, Rank),
-                     ", expected ", detail::shape_text(expected, Rank));
+  if (!same) detail::wrong_shape(op, argument, got, expected, Rank);
 }
 
 /// Under ASHLAR_DEBUG_CHECKS: throws ValueError when the memory spans of two views overlap without

@@ -1,134 +1,11 @@
-// JSON values and a strict parser (RFC 8259), for config.json, safetensors headers and shard lists.
+// A strict parser of JSON (RFC 8259), for config.json, safetensors headers and shard lists.
 #pragma once
 
-#include <ashlar/weights/bytes.hpp>
-#include <ashlar/weights/name_index.hpp>
+#include <ashlar/weights/json_value.hpp>
+#include <ashlar/weights/utf8.hpp>
 #include <charconv>
-#include <variant>
 
 namespace ashlar::inline ASHLAR_ABI {
-namespace detail {
-class JsonParser;
-
-/// Position of the first byte that is not UTF-8, or text.size(). Refuses overlong forms,
-/// surrogates and code points above U+10FFFF.
-inline std::size_t find_invalid_utf8(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const unsigned lead = byte(i);
-    const std::size_t length = lead < 0x80   ? 1
-                               : lead < 0xc2 ? 0
-                               : lead < 0xe0 ? 2
-                               : lead < 0xf0 ? 3
-                               : lead < 0xf5 ? 4
-                                             : 0;
-    if (length == 0 || !fits(length, i, text.size())) return i;
-    for (std::size_t k = 1; k < length; ++k)
-      if ((byte(i + k) & 0xc0) != 0x80) return i;
-    const unsigned second = length > 2 ? byte(i + 1) : 0;
-    if ((lead == 0xe0 && second < 0xa0) || (lead == 0xed && second > 0x9f) ||
-        (lead == 0xf0 && second < 0x90) || (lead == 0xf4 && second > 0x8f))
-      return i;
-    i += length;
-  }
-  return i;
-}
-}  // namespace detail
-
-/// A JSON value. Numbers without fraction and exponent that fit stay exact 64-bit integers, all
-/// others are doubles. Members keep the order of the text. The accessors throw FileError naming
-/// what was got and expected; `what` names the value in that message.
-class Json {
- public:
-  struct Member;  // name and value
-
-  Json() = default;
-
-  /// Parses one value that fills the text. Beyond RFC 8259 it takes NaN, Infinity and -Infinity,
-  /// which Python writes into configurations. Duplicate names, text that is not UTF-8 and nesting
-  /// deeper than 64 are refused. Throws FileError with `what` and the byte.
-  static Json parse(std::string_view text, std::string_view what);
-
-  bool is_null() const { return holds<std::monostate>(); }
-  bool is_bool() const { return holds<bool>(); }
-  bool is_int() const { return holds<std::int64_t>(); }
-  bool is_number() const { return is_int() || holds<double>(); }
-  bool is_string() const { return holds<std::string>(); }
-  bool is_array() const { return holds<std::vector<Json>>(); }
-  bool is_object() const { return holds<Object>(); }
-
-  bool as_bool(std::string_view what = "value") const { return get<bool>(what, "true or false"); }
-  std::int64_t as_int(std::string_view what = "value") const {
-    return get<std::int64_t>(what, "a 64-bit integer");
-  }
-  double as_number(std::string_view what = "value") const {
-    return is_int() ? static_cast<double>(as_int()) : get<double>(what, "a number");
-  }
-  const std::string& as_string(std::string_view what = "value") const {
-    return get<std::string>(what, "a string");
-  }
-  /// The items of an array.
-  const std::vector<Json>& items(std::string_view what = "value") const& {
-    return get<std::vector<Json>>(what, "an array");
-  }
-  /// The members of an object, in the order of the text.
-  const std::vector<Member>& members(std::string_view what = "value") const& {
-    return get<Object>(what, "an object").members;
-  }
-  // A loop over the items or members of a temporary would outlive it.
-  void items(std::string_view what = "value") const&& = delete;
-  void members(std::string_view what = "value") const&& = delete;
-  /// The value of a member, or null if there is none. Throws if this is not an object.
-  const Json* find(std::string_view name, std::string_view what = "value") const;
-  /// The value of a member. Throws if there is none.
-  const Json& at(std::string_view name, std::string_view what = "value") const;
-
-  /// "null", "a boolean", "an integer" ... for messages.
-  std::string_view kind() const {
-    constexpr std::string_view names[] = {"null",     "a boolean", "an integer", "a decimal number",
-                                          "a string", "an array",  "an object"};
-    return names[value_.index()];
-  }
-
- private:
-  friend class detail::JsonParser;
-  struct Object {
-    std::vector<Member> members;
-    NameIndex index;
-  };
-
-  template <class T>
-  bool holds() const {
-    return std::holds_alternative<T>(value_);
-  }
-  template <class T>
-  const T& get(std::string_view what, std::string_view expected) const {
-    const T* value = std::get_if<T>(&value_);
-    if (!value) fail<FileError>(what, " is ", kind(), ", expected ", expected);
-    return *value;
-  }
-
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<Json>, Object>
-      value_;
-};
-
-struct Json::Member {
-  std::string name;
-  Json value;
-};
-
-inline const Json* Json::find(std::string_view name, std::string_view what) const {
-  const Object& object = get<Object>(what, "an object");
-  const Member* member = object.index.find(object.members, name);
-  return member ? &member->value : nullptr;
-}
-inline const Json& Json::at(std::string_view name, std::string_view what) const {
-  const Json* value = find(name, what);
-  if (!value) fail<FileError>(what, " has no key ", detail::quote(name));
-  return *value;
-}
-
 namespace detail {
 
 class JsonParser {
@@ -183,13 +60,14 @@ class JsonParser {
     Json json;
     switch (peek()) {
       case '{':
-        json.value_ = object(depth);
+        object(json, depth);
         break;
       case '[':
-        json.value_ = array(depth);
+        array(json, depth);
         break;
       case '"':
-        json.value_ = string();
+        json.kind_ = Json::Kind::string;
+        json.text_ = string();
         break;
       default:
         scalar(json);
@@ -197,49 +75,55 @@ class JsonParser {
     return json;
   }
 
-  Json::Object object(int depth) {
-    Json::Object object;
+  void object(Json& object, int depth) {
+    object.kind_ = Json::Kind::object;
     ++position_;
-    if (accept('}')) return object;
+    if (accept('}')) return;
+    std::vector<Json::Member>& members = object.members_;
     do {
       if (peek() != '"') unexpected("a name in quotes");
-      std::string name = string();
+      members.emplace_back().name = string();
       expect(':', "\":\"");
-      object.members.push_back({std::move(name), value(depth + 1)});
+      members.back().value = value(depth + 1);
     } while (accept(','));
     expect('}', "\",\" or \"}\"");
-    const std::size_t twice = object.index.build(object.members);
-    if (twice != object.members.size())
-      error(join("duplicate key ", quote(object.members[twice].name),
-                 " in the object that ends here"));
-    return object;
+    const std::size_t twice = object.index_.build(members);
+    if (twice != members.size())
+      error(join("duplicate key ", quote(members[twice].name), " in the object that ends here"));
   }
 
-  std::vector<Json> array(int depth) {
-    std::vector<Json> items;
+  void array(Json& array, int depth) {
+    array.kind_ = Json::Kind::array;
     ++position_;
-    if (accept(']')) return items;
-    do items.push_back(value(depth + 1));
+    if (accept(']')) return;
+    do array.items_.push_back(value(depth + 1));
     while (accept(','));
     expect(']', "\",\" or \"]\"");
-    return items;
   }
 
   void scalar(Json& json) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     if (accept_word("null")) return;
     if (accept_word("true"))
-      json.value_ = true;
+      set_bool(json, true);
     else if (accept_word("false"))
-      json.value_ = false;
+      set_bool(json, false);
     else if (accept_word("NaN"))
-      json.value_ = std::numeric_limits<double>::quiet_NaN();
+      set_decimal(json, std::numeric_limits<double>::quiet_NaN());
     else if (accept_word("Infinity"))
-      json.value_ = infinity;
+      set_decimal(json, infinity);
     else if (accept_word("-Infinity"))
-      json.value_ = -infinity;
+      set_decimal(json, -infinity);
     else
       number(json);
+  }
+  static void set_bool(Json& json, bool value) {
+    json.kind_ = Json::Kind::boolean;
+    json.integer_ = value;
+  }
+  static void set_decimal(Json& json, double value) {
+    json.kind_ = Json::Kind::decimal;
+    json.decimal_ = value;
   }
 
   void digits() {
@@ -272,13 +156,14 @@ class JsonParser {
     const char* last = text_.data() + position_;
     std::int64_t integer = 0;
     if (whole && std::from_chars(first, last, integer).ec == std::errc()) {
-      json.value_ = integer;
+      json.kind_ = Json::Kind::integer;
+      json.integer_ = integer;
       return;
     }
     double decimal = 0;
     if (std::from_chars(first, last, decimal).ec != std::errc())
       error("number outside the range of a double");
-    json.value_ = decimal;
+    set_decimal(json, decimal);
   }
 
   std::string string() {
@@ -325,21 +210,6 @@ class JsonParser {
     const unsigned low = hex4();
     if (low < 0xdc00 || low > 0xdfff) error("half of a surrogate pair");
     return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-  }
-  static void append_utf8(std::string& text, unsigned c) {
-    const auto put = [&](unsigned byte) { text += static_cast<char>(byte); };
-    if (c < 0x80) return put(c);
-    if (c < 0x800) {
-      put(0xc0 | (c >> 6));
-    } else if (c < 0x10000) {
-      put(0xe0 | (c >> 12));
-      put(0x80 | ((c >> 6) & 63));
-    } else {
-      put(0xf0 | (c >> 18));
-      put(0x80 | ((c >> 12) & 63));
-      put(0x80 | ((c >> 6) & 63));
-    }
-    put(0x80 | (c & 63));
   }
 
   std::string_view text_, what_;

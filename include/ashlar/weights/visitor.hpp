@@ -8,12 +8,23 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
+namespace detail {
+/// Not inlined: visitors have many calls of it.
+ASHLAR_NOINLINE inline std::string with_prefix(const std::string& prefix, std::string_view name) {
+  std::string text;
+  text.reserve(prefix.size() + name.size());
+  text += prefix;
+  text += name;
+  return text;
+}
+}  // namespace detail
+
 /// A visitor that puts a prefix before every name and hands on to f.
 template <class F>
 auto prefixed(std::string prefix, F& f) {
   return [prefix = std::move(prefix), &f](std::string_view name, auto& view,
                                           std::initializer_list<index_t> extents) {
-    f(prefix + std::string(name), view, extents);
+    f(detail::with_prefix(prefix, name), view, extents);
   };
 }
 
