@@ -36,6 +36,8 @@ def kernels():
         f"RopeAppend<{T}, {cache}<{E}>, RopePairing::{pairing}>"
         for T, E in (("bfloat16", "bfloat16"), ("half", "half"), ("float", "bfloat16"))
         for cache in ("KeyRows", "KeyPages") for pairing in ("half_split", "interleaved")]
+    yield "append_q8", [f"AppendQ8<{T}, {cache}<Q8_0>>"
+                        for T in TYPES for cache in ("KeyRows", "KeyPages")]
     for weights in ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1"):
         yield "gemv", [f"Gemv<DType::{weights}, {T}, {Y}, {rows}>"
                        for T, Y in (("bfloat16", "bfloat16"), ("half", "half"), ("float", "float"))

@@ -57,7 +57,8 @@ def source(kind, widths, problems):
     text = PRELUDE
     dims = f", {widths[0]}, {widths[1]}" if widths else ""
     for n, (T, place, mask, score) in enumerate(problems):
-        text += (f"using P{n} = AttentionProblem<{T}, {place}<{T}>, {mask}, {score}>;\n"
+        cache = place if "<" in place else f"{place}<{T}>"
+        text += (f"using P{n} = AttentionProblem<{T}, {cache}, {mask}, {score}>;\n"
                  f"using K{n} = Attention{kind}<P{n}{dims}>;\n"
                  f"template __global__ void kernel_shell<K{n}>("
                  f"const __grid_constant__ K{n}::Arguments);\n")
@@ -73,6 +74,10 @@ FURTHER = [("half", "KeyRows", "NoMask", "NoScore"),
 # Masks from tables of bits take every register, and must still not spill.
 TABLES = [("half", "KeyRows", "MaskAnd<CausalMask, BlockMask>", "NoScore"),
           ("bfloat16", "KeyPages", "MaskOr<BlockMask, BitmapMask>", "SoftCap")]
+# Decoded into the tile of the product.
+QUANTISED = [("bfloat16", "KeyRows<Q8_0>", "CausalMask", "NoScore"),
+             ("half", "KeyPages<Q8_0>", "MaskOr<CausalMask, LocalWindow>",
+              "ScoreSequence<SoftCap, Alibi>")]
 
 
 def units(matrix):
@@ -83,9 +88,11 @@ def units(matrix):
             yield kind, widths, source(kind, widths, problems), BUDGET[(kind, *widths)]
         for widths in WIDTHS if matrix else [(128, 128)]:
             yield kind, widths, source(kind, widths, TABLES), 255
+    for widths in WIDTHS if matrix else [(128, 128)]:
+        yield "Decode", widths, source("Decode", widths, QUANTISED), BUDGET[("Decode", *widths)]
     yield "Combine", None, source("Combine", None, problems), BUDGET[("Combine",)]
     yield "Fallback", None, source("Fallback", None, [("float", "KeyRows", "CausalMask", "NoScore"),
-                                                      *problems, *TABLES]), BUDGET[("Fallback",)]
+                                                      *problems, *TABLES, *QUANTISED]), BUDGET[("Fallback",)]
 
 
 def compile_unit(nvcc, include, work, index, unit, architecture):
