@@ -19,7 +19,7 @@ import model
 import sanitizer
 
 HERE = pathlib.Path(__file__).resolve().parent
-PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
+PASSED, FAILED, NOT_RUN, ABSENT = "passed", "failed", "not run", "absent"
 
 
 def test_programs(root):
@@ -128,6 +128,21 @@ class Report:
         return code
 
 
+def run_torch(options):
+    """State, tests, failures, reason. The oracle is the judge; PyTorch a second one, where it is."""
+    there = "import torch; assert torch.cuda.is_available()"
+    if device.answer([sys.executable, "-c", there], 120) is None:
+        return ABSENT, 0, [], "no PyTorch that sees the GPU; the oracle in double is the only judge"
+    made = subprocess.run([sys.executable, "-B", str(options.root / "bench/cuda/gpu_bench.py"), "--check",
+                           "--out", str(options.out), "--jobs", str(options.jobs)],
+                          capture_output=True, text=True, check=False, timeout=600)
+    said = (made.stdout + made.stderr).strip().splitlines() or [""]
+    if made.returncode:
+        wrong = [line for line in said if line.startswith("WRONG")] or said[-3:]
+        return FAILED, 0, [("gpu_bench.py --check", "\n".join(wrong))], ""
+    return PASSED, 9, [], ""
+
+
 def run_step(report, step, program, part=None):
     """Runs a program, or reports what the compiler says of it. True when all passed."""
     begin = time.time()
@@ -163,9 +178,13 @@ def run_tests(options, flags, report):
         return
     programs = {name: p.result() for name, p in building.items() if not p.exception()}
     for step, run in (("sanitizer", lambda: sanitizer.run(programs, run_program)),
+                      ("torch", lambda: run_torch(options)),
                       ("model", lambda: model.run(options))):
         begin = time.time()
-        state, tests, failures, reason = run()
+        try:
+            state, tests, failures, reason = run()
+        except (OSError, subprocess.SubprocessError) as error:
+            state, tests, failures, reason = FAILED, 0, [(step, str(error))], ""
         report.step(step, state, time.time() - begin, tests, failures, reason)
 
 

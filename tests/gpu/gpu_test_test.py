@@ -121,7 +121,8 @@ def main():
              str(out), "--only", "conformance", "--compiler", compiler, "--jobs", "1", *arguments],
             capture_output=True, text=True, check=False,
             env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "CACHE": str(cache),
-                 "CXX": compiler, "ROOT": str(copy), **environment})
+                 "CXX": compiler, "ROOT": str(copy), "CUDA_VISIBLE_DEVICES": "",
+                 **environment})
         last = made.stdout.strip().splitlines()[-1] if made.stdout.strip() else made.stderr[-300:]
         good = made.returncode == code and all(re.search(w, last) for w in words)
         print(f"{'as expected' if good else 'WRONG':12} {what}: {last}", flush=True)
