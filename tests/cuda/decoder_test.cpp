@@ -2,10 +2,13 @@
 // numbers but for the order of sums and the rounding to T.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <ashlar/cuda/sample_launch.hpp>
 #include <ashlar/cuda/upload.hpp>
 #include <ashlar/models/cuda/decoder.hpp>
 #include <ashlar/nn/norm/qk_norm.hpp>
 #include <ashlar/nn/specs.hpp>
+#include <ashlar/ops/rope_scaling.hpp>
 #include <deque>
 
 #include "emulation/context.hpp"
@@ -135,6 +138,96 @@ void expect_same_logits(index_t kv_heads) {
   EXPECT_LT(distance(on_device<float>(model, tokens, 2, {11, 4, 1, 1, 2}), expected), 2e-5f);
   EXPECT_LT(distance(on_device<half>(model, tokens, 2, {16, 1, 2}), expected), 2e-2f);
   EXPECT_LT(distance(on_device<bfloat16>(model, tokens, 2, {16, 1, 2}), expected), 1.5e-1f);
+}
+
+/// The nine swaps without registers: QK-norm and LayerScale.
+struct ScaledSpec : LlamaSpec {
+  using Mixer = Attention<Rope, PerHeadNorm<RmsNorm>>;
+  using Residual = LayerScale;
+};
+
+/// Tokens that the device draws and runs without the host are those of the host.
+TEST(DeviceDecoder, DrawsTheHostsGreedyTokens) {
+  using Lm = CausalLm<ScaledSpec>;
+  SmallModel<ScaledSpec> model(2);
+  std::vector<std::int32_t> sequence = some_tokens(5);
+  const cuda::Device device = emulation::host_device();
+  auto weights = model.weights;
+  const auto memory = cuda::upload(device, nullptr, Executor{},
+                                   [&](auto&& f) { Lm::visit(weights, model.config, f); });
+  constexpr index_t workspace_bytes = index_t{2} << 20;
+  cuda::DeviceBuffer<std::byte> workspace(device, workspace_bytes);
+  Gpu ctx(device, nullptr, workspace.data(), static_cast<std::size_t>(workspace_bytes));
+  cuda::DecoderState<Lm, float> state(device, nullptr, model.config, 1, capacity, 8);
+  std::vector<float> hidden(8 * d_model), logits(vocabulary);
+  std::vector<std::int32_t> tokens = sequence;
+  const cuda::SampleOptions options{0.f};
+  for (index_t count = 5; sequence.size() < 15; count = 1) {
+    cuda::forward(ctx, model.config, weights, state,
+                  MatrixView<const std::int32_t>(tokens.data(), {1, count}),
+                  MatrixView<float>(hidden.data(), {count, d_model}));
+    const float* last = hidden.data() + (count - 1) * d_model;
+    const MatrixView<float> row(logits.data(), {1, vocabulary});
+    Lm::head(ctx, model.config, weights, MatrixView<const float>(last, {1, d_model}), row);
+    cuda::sample<float>(ctx, row, {&options, {1}},
+                        {reinterpret_cast<const std::uint64_t*>(state.lengths()), {1}},
+                        {tokens.data(), {1}});
+    const std::vector<float> all = on_host(model, sequence, 1);
+    const auto begin = all.end() - vocabulary;
+    ASSERT_EQ(tokens[0], std::max_element(begin, all.end()) - begin);
+    sequence.push_back(tokens[0]);
+  }
+}
+
+TEST(DeviceDecoder, ForgetsAndChecks) {
+  using Lm = CausalLm<LlamaSpec>;
+  SmallModel<LlamaSpec> model(2);
+  const cuda::Device device = emulation::host_device();
+  const auto message = [&](index_t batch, index_t room, auto change) {
+    auto config = model.config;
+    change(config);
+    return support::message_of<ValueError>(
+        [&] { cuda::DecoderState<Lm, float>(device, nullptr, config, batch, room, 4); });
+  };
+  EXPECT_NE(message(1, capacity + 1, [](auto&) {}).find("beyond the model's context of 40"),
+            std::string::npos);
+  EXPECT_NE(message(0, 4, [](auto&) {}).find("0 sequences of 4 tokens"), std::string::npos);
+  EXPECT_NE(message(1, 4, [](auto& c) { c.registers = 2; }).find("not available on a device"),
+            std::string::npos);
+  EXPECT_NE(
+      message(1, 4,
+              [](auto& c) { c.layers[0].mixer.position.rule.scaling = rope_scaling::Dynamic{}; })
+          .find("dynamic NTK"),
+      std::string::npos);
+
+  cuda::DecoderState<Lm, float> state(device, nullptr, model.config, 2, 10, 4);
+  auto weights = model.weights;
+  const auto memory = cuda::upload(device, nullptr, Executor{},
+                                   [&](auto&& f) { Lm::visit(weights, model.config, f); });
+  cuda::DeviceBuffer<std::byte> workspace(device, index_t{1} << 20);
+  Gpu ctx(device, nullptr, workspace.data(), std::size_t{1} << 20);
+  const auto tokens = some_tokens(8);
+  std::vector<float> first(8 * d_model), again(8 * d_model);
+  const auto run = [&](index_t count, std::vector<float>& hidden) {
+    cuda::forward(ctx, model.config, weights, state,
+                  MatrixView<const std::int32_t>(tokens.data(), {2, count}),
+                  MatrixView<float>(hidden.data(), {2 * count, d_model}));
+  };
+  run(4, first);
+  run(3, again);
+  const std::string full = support::message_of<ValueError>([&] { run(4, again); });
+  EXPECT_NE(full.find("4 tokens after 7 do not fit the capacity of 10"), std::string::npos) << full;
+  EXPECT_EQ(state.length(), 7);
+  state.truncate(0);
+  run(4, again);
+  EXPECT_EQ(first, again);  // bit by bit
+  // A token outside the vocabulary reads nothing and does not go unseen.
+  const std::vector<std::int32_t> wrong = {vocabulary, 1};
+  cuda::forward(ctx, model.config, weights, state,
+                MatrixView<const std::int32_t>(wrong.data(), {2, 1}),
+                MatrixView<float>(again.data(), {2, d_model}));
+  EXPECT_TRUE(std::isnan(again[0]));
+  EXPECT_FALSE(std::isnan(again[d_model]));
 }
 
 TEST(DeviceDecoder, LlamaGivesTheHostsLogits) { expect_same_logits<LlamaSpec>(2); }

@@ -11,7 +11,7 @@ namespace ashlar::inline ASHLAR_ABI {
 namespace cuda {
 /// Enqueues the norm with as many threads a row as the row has work for: a warp for a head, more
 /// for the width of a model.
-template <NormKind Kind, class Gain, bool AddBranch, class T>
+template <NormKind Kind, class Gain, class T, bool AddBranch>
 void launch_norm(Context<backend::CudaGpu>& ctx, std::string_view op,
                  const NormArguments<T, AddBranch>& a) {
   const index_t pieces = ceil_div(a.x.extent(1), piece<T>);
@@ -31,7 +31,7 @@ struct RmsNormKernel<backend::CudaGpu> {
   template <class Gain, Element T>
   static void run(Context<backend::CudaGpu>& ctx, Gain, MatrixView<const T> x,
                   VectorView<const float> gain, MatrixView<T> y, float eps) {
-    cuda::launch_norm<cuda::NormKind::rms, Gain, false, T>(ctx, "rms_norm",
+    cuda::launch_norm<cuda::NormKind::rms, Gain, T, false>(ctx, "rms_norm",
                                                            {x, gain, {}, y, eps, {}, {}});
   }
 };
@@ -42,7 +42,7 @@ struct LayerNormKernel<backend::CudaGpu> {
   static void run(Context<backend::CudaGpu>& ctx, Gain, MatrixView<const T> x,
                   VectorView<const float> gain, VectorView<const float> bias, MatrixView<T> y,
                   float eps) {
-    cuda::launch_norm<cuda::NormKind::layer, Gain, false, T>(ctx, "layer_norm",
+    cuda::launch_norm<cuda::NormKind::layer, Gain, T, false>(ctx, "layer_norm",
                                                              {x, gain, bias, y, eps, {}, {}});
   }
 };

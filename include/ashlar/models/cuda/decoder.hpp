@@ -6,6 +6,7 @@
 #include <ashlar/cuda/linear_launch.hpp>
 #include <ashlar/cuda/norm_launch.hpp>
 #include <ashlar/models/causal_lm.hpp>
+#include <ashlar/models/cuda/add_and_norm.hpp>
 #include <ashlar/models/cuda/kv_cache.hpp>
 #include <ashlar/models/cuda/token_batch.hpp>
 

@@ -4,7 +4,9 @@
 #include <ashlar/cuda/attention.hpp>
 #include <ashlar/cuda/device_buffer.hpp>
 #include <ashlar/cuda/rope_launch.hpp>
+#include <ashlar/models/cuda/token_batch.hpp>
 #include <ashlar/nn/kv_cache.hpp>
+#include <ashlar/nn/position/rope.hpp>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -46,19 +48,36 @@ class DeviceKvCache {
   /// Appends T tokens to every sequence, for which the caller has made room.
   /// Shapes   k [B, T, K, H], v [B, T, K, Hv]
   void append(Context<backend::CudaGpu>& ctx, TensorView<const T, 4> k, TensorView<const T, 4> v) {
-    RopeAppendArguments<T, KeyRows<T>> a;  // without queries and angles
-    a.q = TensorView<T, 4>(nullptr, {k.extent(0), k.extent(1), 0, k.extent(3)});
-    a.k = {const_cast<T*>(k.data()),  // no pair turns: not written
-           {k.extent(0), k.extent(1), k.extent(2), k.extent(3)},
-           {k.stride(0), k.stride(1), k.stride(2), 1}};
-    a.v = v;
-    a.cache = rows();
-    a.lengths = before_;
-    a.most_tokens = k.extent(1);
-    launch_rope(ctx, "DeviceKvCache", RopePairing::half_split, a);
+    const TensorView<T, 4> keys(const_cast<T*>(k.data()),  // no pair turns: not written
+                                {k.extent(0), k.extent(1), k.extent(2), k.extent(3)},
+                                {k.stride(0), k.stride(1), k.stride(2), 1});
+    append(ctx, RopePairing::half_split, {}, {nullptr, {k.extent(0), k.extent(1), 0, k.extent(3)}},
+           keys, v);
+  }
+  /// The same behind Rope's turn of queries and keys, in place, in one pass.
+  /// Shapes   q [B, T, N, H]
+  void append(Context<backend::CudaGpu>& ctx, const DeviceTokenBatch& batch, const Rope::Config& c,
+              TensorView<T, 4> q, TensorView<T, 4> k, TensorView<const T, 4> v) {
+    const auto table = c.rule.width == 0
+                           ? TensorView<const float, 3>{}
+                           : batch.tables().template get<float>(c.rule, batch.positions());
+    append(ctx, c.pairing, table, q, k, v);
   }
 
  private:
+  void append(Context<backend::CudaGpu>& ctx, RopePairing pairing, TensorView<const float, 3> table,
+              TensorView<T, 4> q, TensorView<T, 4> k, TensorView<const T, 4> v) {
+    RopeAppendArguments<T, KeyRows<T>> a;
+    a.q = q;
+    a.k = k;
+    a.v = v;
+    a.table = table;
+    a.cache = rows();
+    a.lengths = before_;
+    a.most_tokens = k.extent(1);
+    launch_rope(ctx, "DeviceKvCache", pairing, a);
+  }
+
   DeviceBuffer<T> k_, v_;
   TensorView<T, 4> k_view_, v_view_;
   const index_t *before_ = nullptr, *after_ = nullptr;

@@ -107,7 +107,9 @@ struct Attention {
     const auto mixed = frame.tensor<T, 2>({M, d.n_heads * d.values()});
     project(ctx, c, x, w.q, w.q_bias, q);
     QkNorm::apply(ctx, c.qk_norm, w.q_norm, split_heads(q, d.n_heads));
-    Position::apply(ctx, c.position, batch, split_heads(q, d.n_heads));
+    const auto turn_queries = [&] {
+      Position::apply(ctx, c.position, batch, split_heads(q, d.n_heads));
+    };
 
     const TensorView<const T, 4> queries = split_batch(q, batch, d.n_heads);
     const auto out = split_batch(mixed, batch, d.n_heads);
@@ -115,19 +117,32 @@ struct Attention {
     AttentionOptions<Mask, std::remove_const_t<decltype(score)>> options{
         .mask = c.mask, .score = score, .scale = c.scale, .sinks = w.sinks};
     if (c.shared) {
+      turn_queries();
       detail::attend(ctx, queries, cache->tiles(), out, options);
     } else {
       const auto k = frame.tensor<T, 2>({M, d.n_kv_heads * d.head_dim});
       const auto v = frame.tensor<T, 2>({M, d.n_kv_heads * d.values()});
-      keys_and_values(ctx, c, w, d, batch, x, k, v);
+      keys_and_values(ctx, c, w, d, x, k, v);
       const TensorView<const T, 4> keys = split_batch(k, batch, d.n_kv_heads),
                                    values = split_batch(v, batch, d.n_kv_heads);
+      // A device's cache turns queries and keys and takes them in one pass.
+      constexpr bool in_one = requires(TensorView<T, 4> all) {
+        cache->append(ctx, batch, c.position, all, all, values);
+      };
+      if (!in_one || cache == nullptr) {
+        turn_queries();
+        Position::apply(ctx, c.position, batch, split_heads(k, d.n_kv_heads));
+      }
       if (cache == nullptr) {
         options.q_lengths = options.kv_lengths = batch.lengths();
         options.q_offset = 0;
         attention(ctx, queries, keys, values, out, options);
       } else {
-        cache->append(ctx, keys, values);
+        if constexpr (in_one)
+          cache->append(ctx, batch, c.position, split_batch(q, batch, d.n_heads),
+                        split_batch(k, batch, d.n_kv_heads), values);
+        else
+          cache->append(ctx, keys, values);
         detail::attend(ctx, queries, cache->tiles(), out, options);
       }
     }
@@ -149,8 +164,7 @@ struct Attention {
 
   template <Backend B, Element T>
   static void keys_and_values(Context<B>& ctx, const Config& c, const Weights& w, const Dims& d,
-                              const BatchOf<B>& batch, MatrixView<const T> x, MatrixView<T> k,
-                              MatrixView<T> v) {
+                              MatrixView<const T> x, MatrixView<T> k, MatrixView<T> v) {
     const auto k_heads = split_heads(k, d.n_kv_heads);
     const auto v_rows = detail::rows_of_heads(split_heads(v, d.n_kv_heads), 1);
     project(ctx, c, x, w.k, w.k_bias, k);
@@ -161,7 +175,6 @@ struct Attention {
     if constexpr (!std::is_same_v<ValueNorm, NoNorm>)
       ValueNorm::apply(ctx, c.value_norm, w.v_norm, MatrixView<const T>(v_rows), v_rows);
     QkNorm::apply(ctx, c.qk_norm, w.k_norm, k_heads);
-    Position::apply(ctx, c.position, batch, k_heads);
   }
 };
 

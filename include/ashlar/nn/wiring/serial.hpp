@@ -73,8 +73,23 @@ struct SerialWiring {
     template <Backend B, Element T, class Mixer, class Ffn>
     static void apply(Context<B>& ctx, const auto& c, const Weights& w, MatrixView<T> x,
                       Mixer&& mixer, Ffn&& ffn) {
-      Step::apply(ctx, c, w.mixer, x, mixer);
-      Step::apply(ctx, c, w.ffn, x, ffn);
+      using Norm = typename Spec::Norm;
+      if constexpr (Pre && !Branch && !Stream && requires(MatrixView<const T> y) {
+                      add_and_norm(ctx, Norm{}, c.norm, w.ffn.pre, w.mixer.residual, y, x, x);
+                    }) {  // the backend adds the first branch and norms the sum in one pass
+        Scratch::Frame frame(ctx.scratch());
+        const auto h = frame.tensor<T, 2>({x.extent(0), x.extent(1)});
+        const auto y = frame.tensor<T, 2>({x.extent(0), x.extent(1)});
+        Norm::apply(ctx, c.norm, w.mixer.pre, MatrixView<const T>(x), h);
+        mixer(MatrixView<const T>(h), y);
+        add_and_norm(ctx, Norm{}, c.norm, w.ffn.pre, w.mixer.residual, MatrixView<const T>(y), x,
+                     h);
+        ffn(MatrixView<const T>(h), y);
+        Spec::Residual::apply(ctx, c.residual, w.ffn.residual, MatrixView<const T>(y), x);
+      } else {
+        Step::apply(ctx, c, w.mixer, x, mixer);
+        Step::apply(ctx, c, w.ffn, x, ffn);
+      }
     }
   };
 };
