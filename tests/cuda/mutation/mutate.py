@@ -12,9 +12,12 @@ import re
 import subprocess
 import sys
 
-from mutants import MUTANTS
+import mutants
+import q8_mutants
 
-KERNELS = ["attention_forward", "attention_decode", "attention_combine", "attention_fallback"]
+MUTANTS = mutants.MUTANTS + q8_mutants.MUTANTS
+KERNELS = ["attention_forward", "attention_decode", "attention_combine", "attention_fallback",
+           "append_q8"]
 FILES = 2
 FLAGS = ["-std=c++20", "-O0", "-w", "-mavx2", "-mfma", "-mf16c"]
 
@@ -56,10 +59,11 @@ def parts_of(runs):
     return pieces[0], dict(zip(pieces[1::2], pieces[2::2]))
 
 
-def source_of(number, headers, case, runs, which):
+def source_of(number, headers, cases, runs, which):
     """One mutant, or the kernels as they are, with the cases it is tried on."""
     common, parts = parts_of(runs)
-    text = "".join(without_includes(h) for h in headers.values()) + without_includes(case) + common
+    text = "".join(without_includes(h) for h in headers.values())
+    text += without_includes(cases[0] + (cases[1] if "q8" in which else "")) + common
     for name in which:
         text += parts[name] + f"\nTEST(Mutant_{number}, {name}) {{ cuda_test::{name}_runs(); }}\n"
     text = text.replace("ASHLAR_ABI::cuda", f"ASHLAR_ABI::mutant_{number}")
@@ -74,11 +78,12 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     folder = include / "ashlar/cuda"
     original = {h: plain((folder / f"{h}.hpp").read_text()) for h in closure(folder)}
-    case = (tests / "cuda/attention_case.hpp").read_text()
-    runs = (tests / "cuda/mutation/runs.hpp").read_text()
+    cases = [(tests / f"cuda/{name}.hpp").read_text() for name in ("attention_case", "q8_case")]
+    runs = "".join((tests / f"cuda/mutation/{name}.hpp").read_text() for name in ("runs", "q8_runs"))
+    case = cases[0]
 
     broken = []
-    chosen = [(0, "the kernels as they are", original, ("forward", "decode", "fallback"))]
+    chosen = [(0, "the kernels as they are", original, ("forward", "decode", "fallback", "q8"))]
     for number, (name, header, old, new, which) in enumerate(MUTANTS, 1):
         if words and not any(w in name for w in words):
             continue
@@ -97,7 +102,7 @@ def main():
 
     def build(index):
         path = work / f"mutants_{index}.cpp"
-        text = prelude + "".join(source_of(n, s, case, runs, w)
+        text = prelude + "".join(source_of(n, s, cases, runs, w)
                                  for n, _, s, w in chosen[index::FILES])
         path.write_text(text)
         program = work / f"mutants_{index}"

@@ -1,0 +1,65 @@
+"""Seeded faults of the kernels of quantised caches; see mutants.py."""
+
+Q = ("q8",)
+STAGE = "decode_stage_q8"
+
+MUTANTS = [
+    # --- decoding into the tile ------------------------------------------------------------------
+    ("no order after keys are decoded", STAGE,
+     "decode<P, KeyTile>(tile, stage, stage + key_codes, lane); P::sync_warp();",
+     "decode<P, KeyTile>(tile, stage, stage + key_codes, lane);", Q),
+    ("no order before values are decoded over the keys", STAGE,
+     "P::sync_warp(); decode<P, ValueTile>", "decode<P, ValueTile>", Q),
+    ("no order after values are decoded", STAGE,
+     "stage + values_at + value_codes, lane); P::sync_warp();",
+     "stage + values_at + value_codes, lane);", Q),
+    ("a block's scale is its neighbour's", STAGE, "place < 2 ? low : high",
+     "place < 2 ? high : low", Q),
+    ("a scale for 16 elements", STAGE, "place < 2 ? low : high", "place < 1 ? low : high", Q),
+    ("codes without a sign", STAGE, "x.word[w] ^ 0x80808080u", "x.word[w]", Q),
+    ("codes off by one", STAGE, "8388736.f", "8388735.f", Q),
+    ("values with the scales of the keys", STAGE,
+     "stage + values_at, stage + values_at + value_codes, lane", "stage + values_at, "
+     "stage + key_codes, lane", Q),
+    ("rows past the end of a quantised step are read", STAGE,
+     "row_of(row < rows ? row : 0) + place; ASHLAR_DEVICE_UNROLL for (int panel = 0; "
+     "panel < D / 64; ++panel) { const bool inside = row < rows &&",
+     "row_of(row) + place; ASHLAR_DEVICE_UNROLL for (int panel = 0; "
+     "panel < D / 64; ++panel) { const bool inside =", Q),
+    ("codes past the width are read", STAGE, "row < rows && panel * 64 + place < last",
+     "row < rows", Q),
+    ("scales past the width are read", STAGE, "row < rows && panel * 64 < width", "row < rows", Q),
+    ("scales of half of the panels", STAGE, "from + (inside ? 2 * panel : 0)",
+     "from + (inside ? panel : 0)", Q),
+    ("scales of panels overlap", STAGE, "panel_scales = Keys * 4", "panel_scales = Keys * 2", Q),
+    ("the first eight rows are decoded twice", STAGE,
+     "const int row = i + lane / 4; const auto n", "const int row = lane / 4; const auto n", Q),
+    ("both pieces of 8 in one place", STAGE, "2 * place + 1), y[1]", "2 * place), y[1]", Q),
+    ("bytes of a word in another order", STAGE,
+     "code(four & 255u) * scale, code(four >> 8 & 255u) * scale",
+     "code(four >> 8 & 255u) * scale, code(four & 255u) * scale", Q),
+    ("a step copies its keys for values", STAGE, "kv.value(b, head, k0 + r).codes",
+     "kv.key(b, head, k0 + r).codes", Q),
+    ("warps decode into one tile", "attention_decode",
+     "work + static_cast<std::uint32_t>(warp) * Stage::tile_bytes", "work", Q),
+    ("the first copies lie in the tiles", "attention_decode",
+     "work + tiles_bytes + static_cast<std::uint32_t>(warp) * ring_bytes",
+     "work + static_cast<std::uint32_t>(warp) * ring_bytes", Q),
+    ("every head has the scales of the first", "cache_tensor",
+     "cache_row(x.scales, i, j, head)", "cache_row(x.scales, i, j, 0)", Q),
+    # --- append ----------------------------------------------------------------------------------
+    ("the largest of half a block", "append_q8", "for (int s = 16; s > 0; s /= 2)",
+     "for (int s = 8; s > 0; s /= 2)", Q),
+    ("elements past the row are written", "append_q8",
+     "if (i < width) const_cast<std::int8_t*>", "const_cast<std::int8_t*>", Q),
+    ("elements past the row are read", "append_q8",
+     "i < width ? static_cast<float>(cache_row(x, b, row, head)[i]) : 0.f",
+     "static_cast<float>(cache_row(x, b, row, head)[i])", Q),
+    ("the scale of every block in one place", "append_q8", "(to.scales)[block] = scale",
+     "(to.scales)[0] = scale", Q),
+    ("every append begins the cache", "append_q8", "(a.lengths ? a.lengths[b] : 0) + t", "t", Q),
+    ("keys are appended as values", "append_q8",
+     "round<P>(a.v, b, row,", "round<P>(a.k, b, row,", Q),
+    ("one warp's blocks are rounded", "append_q8", "n = P::thread() / 32; n < all; n += warps",
+     "n = P::thread() / 32; n < 1; n += warps", Q),
+]
