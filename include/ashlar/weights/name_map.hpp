@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <ashlar/core/error.hpp>
-#include <map>
+#include <ashlar/weights/sorted_order.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,13 +84,35 @@ struct NameMap {
   }
 };
 
+/// A line of a table of names, beginnings of ours and the checkpoint's.
+struct NamePair {
+  std::string_view weight, stored;
+};
+/// A rule for each line of a table: names are its beginnings with an ending each, `prefix` goes
+/// before the stored ones.
+inline void add_rules(std::vector<NameRule>& rules, std::span<const NamePair> table,
+                      std::string_view prefix, std::string_view weight_ending,
+                      std::string_view stored_ending) {
+  for (const NamePair& line : table)
+    rules.push_back({join(line.weight, weight_ending), join(prefix, line.stored, stored_ending)});
+}
+/// For products and embeddings: our "x" and "x_bias".
+inline void add_products(std::vector<NameRule>& rules, std::span<const NamePair> table,
+                         std::string_view prefix = {}) {
+  add_rules(rules, table, prefix, "", ".weight");
+  add_rules(rules, table, prefix, "_bias", ".bias");
+}
+/// For norms: our "x.gain" and "x.bias".
+inline void add_norms(std::vector<NameRule>& rules, std::span<const NamePair> table,
+                      std::string_view prefix = {}) {
+  add_rules(rules, table, prefix, ".gain", ".weight");
+  add_rules(rules, table, prefix, ".bias", ".bias");
+}
+
 /// The rules of a map by weight. Points into the map.
 class NameTable {
  public:
-  explicit NameTable(const NameMap& names) {
-    for (const NameRule& rule : names.model) model_[rule.weight] = &rule;
-    for (const NameRule& rule : names.layer) layer_[rule.weight] = &rule;
-  }
+  explicit NameTable(const NameMap& names) : model_(names.model), layer_(names.layer) {}
   NameTable(NameMap&&) = delete;
 
   /// The rule for a weight, its numbers in the stored name; a "{}" is left where it has parts.
@@ -125,11 +148,31 @@ class NameTable {
   }
 
  private:
-  using Rules = std::map<std::string_view, const NameRule*>;
+  /// Rules in the order of their weights, those of one weight in the order of the map.
+  struct Rules {
+    const std::vector<NameRule>& rules;
+    std::vector<std::size_t> order;
 
-  static const NameRule* find(const Rules& rules, std::string_view name) {
-    const auto found = rules.find(name);
-    return found == rules.end() ? nullptr : found->second;
+    explicit Rules(const std::vector<NameRule>& all)
+        : rules(all), order(sorted_order(all.size(), [&](std::size_t i, std::size_t j) {
+            const int sign = all[i].weight.compare(all[j].weight);
+            return sign < 0 || (sign == 0 && i < j);
+          })) {}
+  };
+
+  /// The last rule for a weight, or null.
+  static const NameRule* find(const Rules& in, std::string_view weight) {
+    std::size_t first = 0, last = in.order.size();  // the rules for what comes after it begin here
+    while (first < last) {
+      const std::size_t middle = first + (last - first) / 2;
+      if (weight < in.rules[in.order[middle]].weight)
+        last = middle;
+      else
+        first = middle + 1;
+    }
+    if (first == 0) return nullptr;
+    const NameRule& rule = in.rules[in.order[first - 1]];
+    return rule.weight == weight ? &rule : nullptr;
   }
   const NameRule* find(std::string_view weight, std::string_view pattern) const {
     constexpr std::string_view layers = "layers.";

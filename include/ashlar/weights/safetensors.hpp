@@ -181,28 +181,39 @@ class ShardedSafetensors : public TensorSource {
     const std::string folder =
         slash == std::string::npos ? std::string() : index_path.substr(0, slash + 1);
 
-    std::map<std::string, std::size_t, std::less<>> shard_of;  // file name to place in shards_
-    std::string problems;
-    std::vector<TensorInfo> tensors;
-    for (const Json::Member& entry : index.at("weight_map", index_path).members("weight_map")) {
+    const auto& entries = index.at("weight_map", index_path).members("weight_map");
+    std::vector<const std::string*> names;  // of the shards that the tensors are in
+    for (const Json::Member& entry : entries) {
       const std::string what = index_path + ": weight_map: " + detail::quote(entry.name);
       const std::string& name = entry.value.as_string(what);
       if (name.empty() || name == "." || name == ".." ||
           name.find_first_of(std::string_view("/\\:\0", 4)) != std::string::npos)
         fail<FileError>(what, " is in ", detail::quote(name),
                         ", expected the plain name of a file in the same folder");
-      auto [at, is_new] = shard_of.try_emplace(name, shards_.size());
-      if (is_new && detail::can_open(folder + name)) {
-        shards_.emplace_back(folder + name, trailing);
-      } else if (is_new) {
-        at->second = missing;
+      names.push_back(&name);
+    }
+    std::string problems;
+    const auto order = sorted_order(
+        names.size(), [&](std::size_t i, std::size_t j) { return *names[i] < *names[j]; });
+    std::vector<const TensorSource*> shards(names.size());  // of the tensors; null: missing
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const std::string& name = *names[order[i]];
+      if (i > 0 && name == *names[order[i - 1]]) {
+        shards[order[i]] = shards[order[i - 1]];
+      } else if (detail::can_open(folder + name)) {
+        shards_.push_back(std::make_unique<SafetensorsFile>(folder + name, trailing));
+        shards[order[i]] = shards_.back().get();
+      } else {
         problems += "\n  shard " + detail::quote(name) + " is missing";
       }
-      if (at->second == missing) continue;
-      if (const TensorInfo* tensor = shards_[at->second].find(entry.name))
+    }
+    std::vector<TensorInfo> tensors;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (shards[i] == nullptr) continue;
+      if (const TensorInfo* tensor = shards[i]->find(entries[i].name))
         tensors.push_back(*tensor);
       else
-        problems += "\n  tensor " + detail::quote(entry.name) + " is not in " + name;
+        problems += "\n  tensor " + detail::quote(entries[i].name) + " is not in " + *names[i];
     }
     if (!problems.empty())
       fail<FileError>(index_path, ": shards do not match the index:", problems);
@@ -210,9 +221,7 @@ class ShardedSafetensors : public TensorSource {
   }
 
  private:
-  static constexpr auto missing = static_cast<std::size_t>(-1);
-
-  std::vector<SafetensorsFile> shards_;
+  std::vector<std::unique_ptr<TensorSource>> shards_;
 };
 
 /// Opens `model.safetensors` of a model folder or else the shards of

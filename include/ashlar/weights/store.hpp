@@ -3,7 +3,8 @@
 
 #include <ashlar/core/buffer.hpp>
 #include <ashlar/weights/stored_weight.hpp>
-#include <set>
+#include <string>
+#include <vector>
 
 namespace ashlar::inline ASHLAR_ABI {
 
@@ -24,28 +25,17 @@ class WeightStore {
     const NameTable table(names);
     std::vector<Request> requests;
     visit([&](std::string_view name, auto& view, std::initializer_list<index_t> extents) {
-      constexpr std::size_t rank = std::is_same_v<decltype(view), WeightMatrix&> ? 2 : 1;
-      if (extents.size() != rank)
-        fail<ShapeError>("WeightStore: \"", name, "\" has ", extents.size(), " extents, expected ",
-                         rank);
-      requests.push_back({view_of(view), StoredWeight(name, table(name), extents)});
+      requests.push_back(request(table, name, view_of(view), extents));
     });
     find_tensors(source, names, requests);
 
-    index_t total = 0;
-    for (const Request& r : requests) total += round_up(r.stored.bytes(), align);
+    const index_t total = place(requests);
     Buffer<std::byte> memory(total);
-    index_t done = 0;
     for (const Request& r : requests) {
-      r.stored.fill(memory.data() + done, executor);
-      done += round_up(r.stored.bytes(), align);
-      progress(done, total);
+      r.stored.fill(memory.data() + r.begin, executor);
+      progress(r.end, total);
     }
-    std::byte* at = memory.data();
-    for (const Request& r : requests) {
-      r.set(at);
-      at += round_up(r.stored.bytes(), align);
-    }
+    for (const Request& r : requests) r.set(memory.data() + r.begin);
     memory_ = std::move(memory);
   }
 
@@ -63,6 +53,7 @@ class WeightStore {
   struct Request {
     View view;
     StoredWeight stored;
+    index_t begin = 0, end = 0;  // bytes of the memory
 
     void set(std::byte* filled) const {
       if (view.vector)
@@ -72,34 +63,54 @@ class WeightStore {
                                     WeightLayout::panels);
     }
   };
+  static Request request(const NameTable& table, std::string_view name, View view,
+                         std::initializer_list<index_t> extents) {
+    const std::size_t rank = view.matrix ? 2 : 1;
+    if (extents.size() != rank)
+      fail<ShapeError>("WeightStore: \"", name, "\" has ", extents.size(), " extents, expected ",
+                       rank);
+    return {view, StoredWeight(name, table(name), extents)};
+  }
+
+  /// Gives every weight its bytes; returns how many they are together.
+  static index_t place(std::vector<Request>& requests) {
+    index_t total = 0;
+    for (Request& r : requests) {
+      r.begin = total;
+      r.end = total += round_up(r.stored.bytes(), align);
+    }
+    return total;
+  }
+
+  /// The first of some texts, each once, as one text: a file that is not of this model has
+  /// thousands.
+  static std::string list_of(const std::vector<std::string>& texts) {
+    const auto order = sorted_order(texts.size(), [&](std::size_t i, std::size_t j) {
+      const int sign = texts[i].compare(texts[j]);
+      return sign < 0 || (sign == 0 && i < j);
+    });
+    std::vector<char> repeated(texts.size());  // one tensor may hold several weights
+    for (std::size_t i = 1; i < order.size(); ++i)
+      repeated[order[i]] = texts[order[i]] == texts[order[i - 1]];
+    std::string list;
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      if (!repeated[i] && ++count <= most_listed) list += (list.empty() ? "" : ", ") + texts[i];
+    return count <= most_listed ? list : join(list, ", .. and ", count - most_listed, " more");
+  }
 
   static void find_tensors(const TensorSource& source, const NameMap& names,
                            std::vector<Request>& requests) {
-    struct List {
-      std::string first;  // of them: a file that is not of this model has thousands
-      std::set<std::string> items;
-      void add(const std::string& item) {
-        if (!items.insert(item).second) return;  // one tensor may hold several weights
-        if (items.size() <= most_listed) first += (first.empty() ? "" : ", ") + item;
-      }
-      std::string text() const {
-        return items.size() <= most_listed
-                   ? first
-                   : join(first, ", .. and ", items.size() - most_listed, " more");
-      }
-    } missing, wrong, extra;
-    std::set<std::string, std::less<>> used;
-    for (Request& r : requests)
-      r.stored.find(
-          source, [&](std::string name) { used.insert(std::move(name)); },
-          [&](const std::string& name) { missing.add(name); },
-          [&](const std::string& text) { wrong.add(text); });
-    for (const TensorInfo& t : source.tensors())
-      if (!used.contains(t.name) && !names.ignores(t.name)) extra.add(t.name);
+    const std::vector<TensorInfo>& tensors = source.tensors();
+    TensorFindings findings{std::vector<char>(tensors.size()), {}, {}};
+    for (Request& r : requests) r.stored.find(source, findings);
+    std::vector<std::string> extra;
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (!findings.used[i] && !names.ignores(tensors[i].name)) extra.push_back(tensors[i].name);
     std::string text;
-    if (!missing.items.empty()) text += "\n  missing: " + missing.text();
-    if (!extra.items.empty()) text += "\n  not expected: " + extra.text();
-    if (!wrong.items.empty()) text += "\n  wrong: " + wrong.text();
+    if (!findings.missing.empty()) text += "\n  missing: " + list_of(findings.missing);
+    if (!extra.empty()) text += "\n  not expected: " + list_of(extra);
+    if (!findings.wrong.empty()) text += "\n  wrong: " + list_of(findings.wrong);
     if (!text.empty()) fail<FileError>(source.path(), ": the tensors do not fit the model", text);
   }
 

@@ -7,6 +7,12 @@
 
 namespace ashlar::inline ASHLAR_ABI {
 
+/// What the weights of a model found in a file, and what not.
+struct TensorFindings {
+  std::vector<char> used;  // whether a weight lies in tensor i
+  std::vector<std::string> missing, wrong;
+};
+
 /// A matrix [rows, columns], or a vector of `rows` elements, and the tensors that hold it.
 class StoredWeight {
  public:
@@ -52,11 +58,9 @@ class StoredWeight {
                    : packed_bytes(type(), rows_, columns_);
   }
 
-  /// Looks the tensors up. Calls use(name) for each, missing(name) for those that are not there and
-  /// wrong(text) for those of another shape or type.
-  template <class Use, class Missing, class Wrong>
-  void find(const TensorSource& source, const Use& use, const Missing& missing,
-            const Wrong& wrong) {
+  /// Looks the tensors up. Notes the names of those that are not there, and what is wrong with
+  /// those of another shape or type.
+  void find(const TensorSource& source, TensorFindings& findings) {
     // One more than there are tensors: a number from a file must not make a list of any length.
     const auto most = static_cast<index_t>(source.tensors().size()) + 1;
     for (index_t i = 0; i < min_index(most, max_index(as_.parts, 1)); ++i) {
@@ -64,13 +68,16 @@ class StoredWeight {
       if (as_.parts) name.replace(name.rfind("{}"), 2, std::to_string(i));
       const TensorInfo* tensor = source.find(name);
       if (tensor == nullptr) {
-        missing(name);
-      } else if (!fits(tensor->shape)) {
-        wrong(join(name, " has shape ", shape_text(tensor->shape), ", expected ", expected()));
-      } else if (const std::string problem = type_problem(*tensor); !problem.empty()) {
-        wrong(join(name, " has type ", tensor->type_name, ", expected ", problem));
+        findings.missing.push_back(name);
+      } else {
+        if (!fits(tensor->shape))
+          findings.wrong.push_back(
+              join(name, " has shape ", shape_text(tensor->shape), ", expected ", expected()));
+        else if (const std::string problem = type_problem(*tensor); !problem.empty())
+          findings.wrong.push_back(
+              join(name, " has type ", tensor->type_name, ", expected ", problem));
+        findings.used[static_cast<std::size_t>(tensor - source.tensors().data())] = 1;
       }
-      use(std::move(name));
       parts_.push_back(tensor);
     }
   }

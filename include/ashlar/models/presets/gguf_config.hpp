@@ -101,31 +101,26 @@ class GgufReader {
 
 /// The tensor names of GGUF decoders.
 inline NameMap gguf_names() {
-  NameMap map{.model = {{"embedding", "token_embd.weight"},
-                        {"position.table", "position_embd.weight"},
-                        {"final_norm.gain", "output_norm.weight"},
-                        {"final_norm.bias", "output_norm.bias"},
-                        {"head", "output.weight"}},
-              .ignored = {"rope_freqs.weight"}};
-  const auto layer = [&](const std::string& weight, const std::string& stored) {
-    map.layer.push_back({weight, "blk.{}." + stored});
-  };
-  for (const auto& [weight, stored] :
-       {std::pair{"mixer_norm", "attn_norm"}, std::pair{"ffn_norm", "ffn_norm"},
-        std::pair{"mixer_branch_norm", "post_attention_norm"},
-        std::pair{"ffn_branch_norm", "post_ffw_norm"}, std::pair{"mixer.q_norm", "attn_q_norm"},
-        std::pair{"mixer.k_norm", "attn_k_norm"}}) {
-    layer(std::string(weight) + ".gain", std::string(stored) + ".weight");
-    layer(std::string(weight) + ".bias", std::string(stored) + ".bias");
-  }
-  for (const auto& [weight, stored] :
-       {std::pair{"mixer.q", "attn_q"}, std::pair{"mixer.k", "attn_k"},
-        std::pair{"mixer.v", "attn_v"}, std::pair{"mixer.o", "attn_output"},
-        std::pair{"ffn.gate", "ffn_gate"}, std::pair{"ffn.up", "ffn_up"},
-        std::pair{"ffn.down", "ffn_down"}}) {
-    layer(weight, std::string(stored) + ".weight");
-    layer(std::string(weight) + "_bias", std::string(stored) + ".bias");
-  }
+  static constexpr NamePair model[] = {{"embedding", "token_embd.weight"},
+                                       {"position.table", "position_embd.weight"},
+                                       {"head", "output.weight"}};
+  static constexpr NamePair final_norm[] = {{"final_norm", "output_norm"}};
+  static constexpr NamePair norms[] = {{"mixer_norm", "attn_norm"},
+                                       {"ffn_norm", "ffn_norm"},
+                                       {"mixer_branch_norm", "post_attention_norm"},
+                                       {"ffn_branch_norm", "post_ffw_norm"},
+                                       {"mixer.q_norm", "attn_q_norm"},
+                                       {"mixer.k_norm", "attn_k_norm"}};
+  static constexpr NamePair products[] = {{"mixer.q", "attn_q"},    {"mixer.k", "attn_k"},
+                                          {"mixer.v", "attn_v"},    {"mixer.o", "attn_output"},
+                                          {"ffn.gate", "ffn_gate"}, {"ffn.up", "ffn_up"},
+                                          {"ffn.down", "ffn_down"}};
+  NameMap map;
+  add_rules(map.model, model, "", "", "");
+  add_norms(map.model, final_norm);
+  add_norms(map.layer, norms, "blk.{}.");
+  add_products(map.layer, products, "blk.{}.");
+  map.ignored = {"rope_freqs.weight"};
   return map;
 }
 

@@ -9,37 +9,23 @@ namespace ashlar::inline ASHLAR_ABI {
 
 /// Llama's names: norms before both sublayers, q, k, v, o, gate, up, down, and all their biases.
 inline NameMap hugging_face_names() {
-  NameMap map{.model = {{"embedding", "model.embed_tokens.weight"},
-                        {"final_norm.gain", "model.norm.weight"},
-                        {"final_norm.bias", "model.norm.bias"},
-                        {"head", "lm_head.weight"},
-                        {"head_bias", "lm_head.bias"}},
-              .ignored = {"rotary_emb.inv_freq", "lm_head.weight"}};
-  const auto layer = [&](const char* weight, const char* stored) {
-    map.layer.push_back({weight, std::string("model.layers.{}.") + stored});
-  };
-  layer("mixer_norm.gain", "input_layernorm.weight");
-  layer("mixer_norm.bias", "input_layernorm.bias");
-  layer("ffn_norm.gain", "post_attention_layernorm.weight");
-  layer("ffn_norm.bias", "post_attention_layernorm.bias");
-  for (const char* name : {"q", "k", "v", "o"}) {
-    const std::string weight = std::string("mixer.") + name;
-    const std::string stored = std::string("model.layers.{}.self_attn.") + name + "_proj";
-    map.layer.push_back({weight, stored + ".weight"});
-    map.layer.push_back({weight + "_bias", stored + ".bias"});
-  }
-  for (const char* name : {"gate", "up", "down"}) {
-    const std::string weight = std::string("ffn.") + name;
-    const std::string stored = std::string("model.layers.{}.mlp.") + name + "_proj";
-    map.layer.push_back({weight, stored + ".weight"});
-    map.layer.push_back({weight + "_bias", stored + ".bias"});
-  }
-  for (const char* name : {"q_norm", "k_norm"}) {
-    const std::string weight = std::string("mixer.") + name;
-    const std::string stored = std::string("model.layers.{}.self_attn.") + name;
-    map.layer.push_back({weight + ".gain", stored + ".weight"});
-    map.layer.push_back({weight + ".bias", stored + ".bias"});
-  }
+  static constexpr NamePair model[] = {{"embedding", "model.embed_tokens"}, {"head", "lm_head"}};
+  static constexpr NamePair final_norm[] = {{"final_norm", "model.norm"}};
+  static constexpr NamePair norms[] = {{"mixer_norm", "input_layernorm"},
+                                       {"ffn_norm", "post_attention_layernorm"},
+                                       {"mixer.q_norm", "self_attn.q_norm"},
+                                       {"mixer.k_norm", "self_attn.k_norm"}};
+  static constexpr NamePair products[] = {
+      {"mixer.q", "self_attn.q_proj"}, {"mixer.k", "self_attn.k_proj"},
+      {"mixer.v", "self_attn.v_proj"}, {"mixer.o", "self_attn.o_proj"},
+      {"ffn.gate", "mlp.gate_proj"},   {"ffn.up", "mlp.up_proj"},
+      {"ffn.down", "mlp.down_proj"}};
+  NameMap map;
+  add_products(map.model, model);
+  add_norms(map.model, final_norm);
+  add_norms(map.layer, norms, "model.layers.{}.");
+  add_products(map.layer, products, "model.layers.{}.");
+  map.ignored = {"rotary_emb.inv_freq", "lm_head.weight"};
   return map;
 }
 
