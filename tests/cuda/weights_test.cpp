@@ -4,6 +4,7 @@
 
 #include <ashlar/cuda/embedding_rows.hpp>
 #include <ashlar/cuda/gemv.hpp>
+#include <ashlar/cuda/unpack_rows.hpp>
 #include <ashlar/weights/pack.hpp>
 
 #include "oracle/quant.hpp"
@@ -195,6 +196,33 @@ TEST(EmbeddingRows, AreTheStoredValuesRoundedOnce) {
     expect_embedding<DType::q4_0, half>(32, gap);
     expect_embedding<DType::q4_1, float>(96, gap);
     expect_embedding<DType::q4_1, bfloat16>(576, gap);
+  }
+}
+
+template <DType Type, class T>
+void expect_rows(index_t N, index_t K, index_t gap) {
+  SCOPED_TRACE(testing::Message() << info(Type).name << " N " << N << ", K " << K);
+  const StoredMatrix w(Type, N, K);
+  std::vector<T> expected;
+  for (const double x : w.values)
+    expected.push_back(static_cast<T>(static_cast<float>(x + (Type == DType::q4_0 ? 0. : -0.))));
+  Rows<T> y(N, K, gap);
+  emulation::launch<cuda::UnpackRows<Type, T>>({w.in_panels(), y.view()});
+  EXPECT_TRUE(support::same_bits(y.values(), expected));
+  EXPECT_TRUE(y.gaps_intact());
+}
+
+TEST(UnpackRows, AreTheStoredValuesRoundedOnce) {
+  for (const index_t N : {1, 16, 37}) {
+    expect_rows<DType::f32, float>(N, 7, 0);
+    expect_rows<DType::f32, half>(N, 300, 3);
+    expect_rows<DType::f16, bfloat16>(N, 33, 1);
+    expect_rows<DType::bf16, bfloat16>(N, 9, 1);
+    expect_rows<DType::bf16, float>(N, 700, 0);
+    expect_rows<DType::q8_0, half>(N, 96, 0);
+    expect_rows<DType::q8_0, float>(N, 576, 4);
+    expect_rows<DType::q4_0, float>(N, 64, 0);
+    expect_rows<DType::q4_1, bfloat16>(N, 576, 8);
   }
 }
 

@@ -27,14 +27,18 @@ def kernels():
                  ("layer", "float", "BeforeRounding", 4))
              for add in ("false", "true")]
     yield "norm_rows", norms
+    yield "norm_rows", [  # as launch_norm chooses them
+        f"NormRows<NormKind::rms, {T}, gain::AfterRounding, {add}, {warps}, {held}>"
+        for T in TYPES for add in ("false", "true") for warps, held in ((1, 1), (4, 2), (8, 4))]
     yield "elementwise", (
         [f"Elementwise<element::Gate<act::{f}>, bfloat16>" for f in ACTIVATIONS] +
         [f"Elementwise<element::Activation<act::{f}>, half>" for f in ACTIVATIONS] +
         [f"Elementwise<element::{op}, {T}>" for op in ("AddBias", "AddBranch", "AddScaledBranch")
          for T in TYPES])
+    yield "step_rows", ["BeginStep", "RopeRows", "PositionTokens"]
     yield "rope_append", [
         f"RopeAppend<{T}, {cache}<{E}>, RopePairing::{pairing}>"
-        for T, E in (("bfloat16", "bfloat16"), ("half", "half"), ("float", "bfloat16"))
+        for T, E in (("bfloat16", "bfloat16"), ("half", "half"), ("float", "float"))
         for cache in ("KeyRows", "KeyPages") for pairing in ("half_split", "interleaved")]
     yield "append_q8", [f"AppendQ8<{T}, {cache}<Q8_0>>"
                         for T in TYPES for cache in ("KeyRows", "KeyPages")]
@@ -44,8 +48,11 @@ def kernels():
                        for rows in (1, 2, 4, 8)]
     yield "embedding_rows", [
         f"EmbeddingRows<DType::{weights}, WeightLayout::{layout}, {T}>"
-        for weights in ("f32", "f16", "bf16", "q8_0") for layout in ("rows", "panels")
+        for weights in ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1") for layout in ("rows", "panels")
         for T in TYPES]
+    yield "unpack_rows", [f"UnpackRows<DType::{weights}, {T}>"
+                          for weights in ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1")
+                          for T in TYPES]
     yield "sample_rows", [f"SampleRows<{T}, 16>" for T in TYPES]
 
 
