@@ -21,7 +21,7 @@ LAYERS = {
 SAME_LAYER = {("ops", "attention"), ("ops", "weights"), ("models", "nn")}
 THIRD_PARTY = {"xsimd": {"kernels/simd", "simd.hpp"}, "Eigen": {"kernels/eigen", "eigen.hpp"},
                "omp.h": {"openmp.hpp"}, "cuda_runtime.h": {"cuda/", "cuda.cuh"},
-               "cublasLt.h": {"cuda/"}}
+               "cublasLt.h": {"cuda/"}, "cuda.h": {"cuda/"}}
 SYSTEM = re.compile(r"^([a-z0-9_]+|sys/[a-z]+\.h|(fcntl|unistd|immintrin|arm_neon|windows)\.h)$")
 MACRO_HEADERS = {"config.hpp", "version.hpp"}
 MAX_MACROS = 12

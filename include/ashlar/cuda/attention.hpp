@@ -36,6 +36,17 @@ void attention_decode(Context<backend::CudaGpu>& ctx, TensorView<const T, 4> q,
 
 namespace cuda {
 
+/// attention() by the kernel of sm_90a, which attention() takes by itself where it can: for those
+/// who must know which one runs.
+/// Throws   as attention(), and ValueError when attention_route() says that it cannot, or the
+///          program was not compiled for sm_90a
+template <Element T, MaskPolicy Mask, ScorePolicy Score>
+void attention_sm90(Context<backend::CudaGpu>& ctx, TensorView<const T, 4> q,
+                    std::type_identity_t<TensorView<const T, 4>> k,
+                    std::type_identity_t<TensorView<const T, 4>> v,
+                    std::type_identity_t<TensorView<T, 4>> out,
+                    const AttentionOptions<Mask, Score>& options);
+
 /// attention() on a paged cache.
 /// Shapes   q [B, T, N, H], keys and values as KeyPages, out [B, T, N, Hv]
 template <Element T, MaskPolicy Mask, ScorePolicy Score>

@@ -6,6 +6,7 @@
 #include <ashlar/cuda/attention_decode.hpp>
 #include <ashlar/cuda/attention_fallback.hpp>
 #include <ashlar/cuda/attention_forward.hpp>
+#include <ashlar/cuda/attention_sm90_route.hpp>
 #include <ashlar/cuda/cache_checks.hpp>
 #include <ashlar/ops/attention_checks.hpp>
 
@@ -15,9 +16,12 @@ namespace ashlar::inline ASHLAR_ABI::cuda {
 inline constexpr index_t decode_split_keys = 512;
 
 /// Which kernel takes a problem, and why it is no better one; `reason` is empty on tensor cores.
+/// Forward problems are the kernel of sm_90a's where `no_sm90a` is empty too, if the program holds
+/// it (is_compiled).
 struct AttentionRoute {
   bool tensor_cores = false;
   std::string_view reason;
+  std::string_view no_sm90a = {};
 };
 
 namespace detail {
@@ -52,7 +56,7 @@ AttentionRoute attention_route(const Problem& p, int architecture) {
   if (!detail::is_aligned(p.q) || !detail::is_aligned(p.kv.k) || !detail::is_aligned(p.kv.v) ||
       !detail::is_aligned(TensorView<const T, 4>(p.out)))
     return {false, "rows do not begin at multiples of 16 bytes"};
-  return {true, ""};
+  return {true, "", why_not_sm90a(p, architecture)};
 }
 
 /// Calls f.template operator()<Dk, Dv>() with the narrowest widths that kernels are made for.

@@ -72,4 +72,18 @@ inline void check_architecture(std::string_view kernel, int needed, std::span<co
                    device);
 }
 
+/// Throws ValueError that names kernel, compiled architectures and device unless the device is of
+/// sm_90 and runs code that is compiled for sm_90a.
+inline void check_sm90a(std::string_view kernel, bool has_code, std::span<const int> compiled,
+                        int device) {
+  if (device != 90)
+    fail<ValueError>(kernel, ": the kernel runs on sm_90 only, the device is sm_", device,
+                     " (compiled for ", architecture_names(compiled), ")");
+  if (!has_code)
+    fail<ValueError>(kernel, ": the kernel needs code for sm_90a; what the device (sm_", device,
+                     ") runs of this program is not: it was compiled for ",
+                     architecture_names(compiled),
+                     ". Compile it with -gencode arch=compute_90a,code=sm_90a");
+}
+
 }  // namespace ashlar::inline ASHLAR_ABI::cuda

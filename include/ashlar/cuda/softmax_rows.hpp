@@ -66,6 +66,29 @@ ASHLAR_DEVICE SoftmaxState<float> whole_row(const SoftmaxRows& rows, int r, floa
   return state;
 }
 
+/// Which of a row's keys in a thread's fragment are visible: bit 2 j + i for column i of block j.
+/// The mask is asked in a loop of its own, which leaves registers to scores.
+template <class Problem, int Blocks>
+ASHLAR_DEVICE std::uint32_t visible_keys(const Problem& problem, index_t b, index_t head,
+                                         index_t position, TileKind kind, int first_key, int keys,
+                                         int lane) {
+  static_assert(Blocks <= 16);
+  std::uint32_t visible = 0;
+  const int left = keys - first_key, blocks = left < 8 * Blocks ? (left + 7) / 8 : Blocks;
+  if (kind == TileKind::full && left >= 8 * Blocks) return ~0u;
+  for (int j = 0; j < blocks; ++j) {
+    ASHLAR_DEVICE_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      const int key = first_key + 8 * j + accumulator_column(lane, i);
+      // Functors are asked about pairs that exist only: they may look into tables.
+      const bool sees =
+          key < keys && (kind == TileKind::full || problem.sees(b, head, position, key));
+      visible |= std::uint32_t{sees} << (2 * j + i);
+    }
+  }
+  return visible;
+}
+
 /// Hides what a tile's rows may not see, and applies the score functor to what they see.
 /// `first_row` is the tile's row 0 of this thread's fragment; row i is at query row_of(i) (head,
 /// t), or nowhere.
@@ -78,19 +101,22 @@ ASHLAR_DEVICE void finish_scores(const Problem& problem, float (&s)[Blocks][4], 
     int head = 0, t = 0;  // 32 bits until a functor is called: registers are what is short
     const bool exists = row_of(accumulator_row(lane, 2 * r), head, t);
     const index_t position = q_offset + t;
+    const std::uint32_t visible =
+        exists
+            ? visible_keys<Problem, Blocks>(problem, b, head, position, kind, first_key, keys, lane)
+            : 0;
     ASHLAR_DEVICE_UNROLL
     for (int j = 0; j < Blocks; ++j) {
       ASHLAR_DEVICE_UNROLL
-      for (int i = 2 * r; i < 2 * r + 2; ++i) {
-        const int key = first_key + 8 * j + accumulator_column(lane, i);
-        // Functors are asked about pairs that exist only: they may look into tables.
-        const bool visible = exists && key < keys &&
-                             (kind == TileKind::full || problem.sees(b, head, position, key));
+      for (int i = 0; i < 2; ++i) {
+        float& x = s[j][2 * r + i];
+        const bool sees = visible >> (2 * j + i) & 1u;
         if constexpr (Problem::has_score)
-          s[j][i] =
-              visible ? problem.score(s[j][i] * problem.scale, b, head, position, key) : -HUGE_VALF;
+          x = sees ? problem.score(x * problem.scale, b, head, position,
+                                   first_key + 8 * j + accumulator_column(lane, i))
+                   : -HUGE_VALF;
         else
-          s[j][i] = visible ? s[j][i] : -HUGE_VALF;
+          x = sees ? x : -HUGE_VALF;
       }
     }
   }

@@ -11,6 +11,13 @@
 
 namespace emulation {
 
+/// Whether a program "was compiled for sm_90a": few tests are, for the time that it takes.
+#if defined(ASHLAR_TEST_SM90A)
+inline constexpr bool has_sm90a = true;
+#else
+inline constexpr bool has_sm90a = false;
+#endif
+
 /// Launches since it was set to 0, by any context.
 inline int launches = 0;
 
@@ -36,7 +43,15 @@ template <class Kernel>
 void launch(Context<backend::CudaGpu>&, std::string_view,
             const typename Kernel::Arguments& arguments) {
   ++emulation::launches;
-  emulation::launch<Kernel>(arguments);
+  if constexpr (emulation::has_sm90a || !NeedsSm90a<Kernel>)
+    emulation::launch<Kernel>(arguments);
+  else
+    throw emulation::Fault("this test was not compiled for sm_90a");
+}
+
+template <class Kernel>
+bool is_compiled(const Device& device) {
+  return emulation::has_sm90a && device.architecture == 90;
 }
 
 /// The contract in plain loops.
