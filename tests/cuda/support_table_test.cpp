@@ -13,6 +13,7 @@ using namespace ashlar;
 
 template <class T>
 using Problem = cuda::AttentionProblem<T, cuda::KeyRows<T>, CausalMask, NoScore>;
+using Q8Problem = cuda::AttentionProblem<half, cuda::KeyRows<Q8_0>, CausalMask, NoScore>;
 
 std::string cell(const std::string& text) { return " " + text + " |"; }
 std::string kib(std::uint32_t bytes) { return std::to_string(bytes / 1024) + " KiB"; }
@@ -21,6 +22,13 @@ std::string architecture(int needed) {
 }
 std::string times(int a, int b) { return std::to_string(a) + " x " + std::to_string(b); }
 
+template <class Decode>
+std::string decode_row(const std::string& name, const std::string& heads) {
+  return "|" + cell(name) + cell("bf16, f16") + cell(heads) +
+         cell(times(Decode::rows, Decode::keys * Decode::warps)) +
+         cell(std::to_string(Decode::warps)) + cell(kib(Decode::shared_size)) +
+         cell(architecture(Decode::needs_architecture)) + "\n";
+}
 template <int Dk, int Dv>
 std::string tensor_core_rows() {
   using Forward = cuda::AttentionForward<Problem<half>, Dk, Dv>;
@@ -29,10 +37,8 @@ std::string tensor_core_rows() {
   return "|" + cell("forward") + cell("bf16, f16") + cell(heads) +
          cell(times(Forward::queries, Forward::keys)) + cell(std::to_string(Forward::warps)) +
          cell(kib(Forward::shared_size)) + cell(architecture(Forward::needs_architecture)) + "\n" +
-         "|" + cell("decode") + cell("bf16, f16") + cell(heads) +
-         cell(times(Decode::rows, Decode::keys * Decode::warps)) +
-         cell(std::to_string(Decode::warps)) + cell(kib(Decode::shared_size)) +
-         cell(architecture(Decode::needs_architecture)) + "\n";
+         decode_row<Decode>("decode", heads) +
+         decode_row<cuda::AttentionDecode<Q8Problem, Dk, Dv>>("decode, cache of Q8_0", heads);
 }
 
 std::string table() {
@@ -66,10 +72,13 @@ TEST(SupportTable, OfTheDocumentationIsThatOfTheCode) {
   EXPECT_EQ(text.substr(from + begin.size(), to - from - begin.size()), table());
 }
 
-TEST(Documentation, ShowsTheMaskThatTheTestsCompile) {
-  const std::string program = file_text(ASHLAR_TEST_DATA "/../cuda/compile/own_mask.cu");
-  const std::string shown = program.substr(program.find('\n') + 1);  // without the file's purpose
-  EXPECT_NE(file_text(documentation).find("```cuda\n" + shown + "```"), std::string::npos);
+TEST(Documentation, ShowsWhatTheTestsCompile) {
+  for (const std::string name : {"own_mask", "q8_cache"}) {
+    const std::string program = file_text(ASHLAR_TEST_DATA "/../cuda/compile/" + name + ".cu");
+    const std::string shown = program.substr(program.find('\n') + 1);  // without the file's purpose
+    EXPECT_NE(file_text(documentation).find("```cuda\n" + shown + "```"), std::string::npos)
+        << name;
+  }
 }
 
 TEST(SupportTable, EveryTensorCoreKernelFitsTheSmallestSharedMemory) {
@@ -77,6 +86,7 @@ TEST(SupportTable, EveryTensorCoreKernelFitsTheSmallestSharedMemory) {
     // 99 KiB: sm_86, sm_89, sm_120.
     EXPECT_LE((cuda::AttentionForward<Problem<half>, Dk, Dv>::shared_size), 99u * 1024);
     EXPECT_LE((cuda::AttentionDecode<Problem<half>, Dk, Dv>::shared_size), 99u * 1024);
+    EXPECT_LE((cuda::AttentionDecode<Q8Problem, Dk, Dv>::shared_size), 99u * 1024);
   };
   for (const index_t H : {64, 128, 192, 256})
     for (const index_t Hv : {64, 128, 192, 256}) cuda::with_padded_widths(H, Hv, fits);
