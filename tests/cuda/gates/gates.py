@@ -89,7 +89,8 @@ def units(matrix):
         for widths in WIDTHS if matrix else [(128, 128)]:
             yield kind, widths, source(kind, widths, TABLES), 255
     for widths in WIDTHS if matrix else [(128, 128)]:
-        yield "Decode", widths, source("Decode", widths, QUANTISED), BUDGET[("Decode", *widths)]
+        most = min(255, BUDGET[("Decode", *widths)] + 8)
+        yield "Decode", widths, source("Decode", widths, QUANTISED), most
     yield "Combine", None, source("Combine", None, problems), BUDGET[("Combine",)]
     yield "Fallback", None, source("Fallback", None, [("float", "KeyRows", "CausalMask", "NoScore"),
                                                       *problems, *TABLES, *QUANTISED]), BUDGET[("Fallback",)]
