@@ -14,8 +14,8 @@ void continue_text(const Lm::Config& config, Lm::Weights weights,
                    MatrixView<const std::int32_t> prompt, VectorView<std::int32_t> tokens,
                    VectorView<const cuda::SampleOptions> options, CUstream_st* stream) {
   const cuda::Device device = cuda::device(0);
-  const auto memory = cuda::upload(device, stream, Executor{},
-                                   [&](auto&& f) { Lm::visit(weights, config, f); });
+  const auto memory =
+      cuda::upload(device, stream, Executor{}, [&](auto&& f) { Lm::visit(weights, config, f); });
   const index_t length = prompt.extent(1), count = tokens.extent(0);
   cuda::DecoderState<Lm, bfloat16> state(device, stream, config, 1, length + count, length);
   const cuda::DeviceBuffer<std::byte> workspace(device, index_t{256} << 20);

@@ -1,7 +1,7 @@
 // The primitives of sm_90a on an emulated block, with the members of ashlar::cuda::PtxSm90.
 #pragma once
 
-#include <ashlar/cuda/tensor_map.hpp>
+#include <algorithm>
 #include <map>
 
 #include "device.hpp"
@@ -9,15 +9,30 @@
 
 namespace emulation {
 
-/// A tensor map of the emulated device holds what it was made from.
-inline ashlar::cuda::TensorMap encode_map(const ashlar::cuda::TensorBoxes& boxes) {
-  static_assert(sizeof boxes <= sizeof(ashlar::cuda::TensorMap));
-  if (!ashlar::cuda::can_be_mapped(boxes) || boxes.rows == 0 || boxes.rows > 256)
+/// What a tensor map of the emulated device holds: elements of 16 bits, boxes of 64 x rows.
+struct MappedTensor {
+  const void* data;
+  std::uint64_t extents[4], strides[3];
+  std::uint32_t rows;
+
+  /// The kernels' opaque type.
+  template <class Map>
+  operator Map() const {
+    static_assert(sizeof(MappedTensor) <= sizeof(Map) && alignof(Map) >= 64);
+    Map map;
+    std::memcpy(static_cast<void*>(&map), this, sizeof *this);
+    return map;
+  }
+};
+/// What the driver does; of ashlar::cuda::TensorBoxes.
+inline constexpr auto encode_map = [](const auto& boxes) {
+  if (!can_be_mapped(boxes) || boxes.rows == 0 || boxes.rows > 256)
     throw Fault("a tensor that no map describes");
-  ashlar::cuda::TensorMap map;
-  std::memcpy(static_cast<void*>(&map), &boxes, sizeof boxes);
-  return map;
-}
+  MappedTensor x{boxes.data, {}, {}, boxes.rows};
+  std::copy_n(boxes.extents, 4, x.extents);
+  std::copy_n(boxes.strides, 3, x.strides);
+  return x;
+};
 
 /// A barrier in shared memory.
 struct SharedBarrier {
@@ -101,11 +116,12 @@ struct DeviceSm90 : Device {
 
   // --- copies of boxes
   // -----------------------------------------------------------------------------
-  static void copy_box(std::uint32_t to, const ashlar::cuda::TensorMap& map, std::uint32_t barrier,
-                       int column, int row, int head, int b) {
+  template <class Map>
+  static void copy_box(std::uint32_t to, const Map& map, std::uint32_t barrier, int column, int row,
+                       int head, int b) {
     Block& here = block();
     ++here.counters.copies;
-    ashlar::cuda::TensorBoxes boxes;
+    MappedTensor boxes;
     std::memcpy(static_cast<void*>(&boxes), &map, sizeof boxes);
     if (to % 1024 != 0) here.fail("cp.async.bulk.tensor: misaligned shared address");
     SharedBarrier& x = at(barrier, "cp.async.bulk.tensor");
@@ -136,7 +152,8 @@ struct DeviceSm90 : Device {
           x.settle();
         });
   }
-  static void prefetch_map(const ashlar::cuda::TensorMap&) {}
+  template <class Map>
+  static void prefetch_map(const Map&) {}
   static void publish_writes() { block().shared.publish(block().thread() / 32, block().lane()); }
 
   // --- registers of a warpgroup
