@@ -1,59 +1,19 @@
 // The primitives of the kernels give what the PTX ISA says: of the emulated device, and of a real
 // one where nvcc compiles this. Every other test of kernels rests on them.
-#include "conformance.hpp"
-
 #include <gtest/gtest.h>
 
-#include <bit>
-#include <cmath>
-#include <string>
-#include <vector>
-
-#include "emulation/launch.hpp"
-#include "support/poison.hpp"
-#include "support/random.hpp"
+#include "conformance_case.hpp"
 
 namespace {
 
 using namespace conformance;
-using Words = std::vector<Word>;
-
-/// Where a section runs: results of `count` words from inputs.
-struct OnDevice {
-  template <class Section>
-  void operator()(const Arguments& a) const {
-    emulation::launch<Kernel<Section>>(a);
-  }
-};
 
 /// The words that a section leaves, in the order thread, result.
-template <class Section, class Where = OnDevice>
-Words run(const Words& in, int blocks = 1, Where where = {}) {
+template <class Section>
+Words run(const Words& in, int blocks = 1) {
   support::PoisonedBuffer<Word> out(blocks * Section::results * threads);
-  where.template operator()<Section>({in.data(), out.data()});
+  emulation::launch<Kernel<Section>>({in.data(), out.data()});
   return Words(out.data(), out.data() + out.size());
-}
-Words random_words(int count, std::uint64_t seed) {
-  support::Random random(seed);
-  Words x(static_cast<std::size_t>(count));
-  for (Word& w : x) w = static_cast<Word>(random.integer(0, 0xffffffff));
-  return x;
-}
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-/// Empty, or the first of the words that is not as expected(thread, result) says.
-template <class Expected>
-std::string difference(const Words& got, int results, Expected expected) {
-  for (int i = 0; i < results; ++i)
-    for (int t = 0; t < threads; ++t) {
-      const Word g = got[at(i * threads + t)], e = expected(t, i);
-      if (g == e) continue;
-      char text[120];
-      std::snprintf(text, sizeof text, "result %d of thread %d: got %08x, expected %08x", i, t, g,
-                    e);
-      return text;
-    }
-  return "";
 }
 
 TEST(Conformance, Indices) {

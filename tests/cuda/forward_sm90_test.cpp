@@ -114,13 +114,13 @@ TEST(ForwardSm90, Masks) {
 }
 
 TEST(ForwardSm90, MasksOfAUser) {
-  bool strayed = false;
+  const auto strayed = std::make_unique<bool>(false);
   oracle::AttentionOptions holes;
   holes.keep = [](index_t b, index_t h, index_t q, index_t k) {
     return cuda_test::Holes{}.keep(b, h, q, k);
   };
-  expect_functors(cuda_test::Holes{80, 150, 150, &strayed}, NoScore{}, holes);
-  EXPECT_FALSE(strayed) << "asked about a pair that does not exist";
+  expect_functors(cuda_test::Holes{80, 150, 150, strayed.get()}, NoScore{}, holes);
+  EXPECT_FALSE(*strayed) << "asked about a pair that does not exist";
 
   std::vector<int> ids(410);  // documents in the middle of which whole tiles are hidden
   for (int i = 0; i < 410; ++i) ids[static_cast<std::size_t>(i)] = i / 45;
@@ -250,7 +250,8 @@ TEST(ForwardSm90, HiddenTilesAreNotRead) {
     return o;
   }());
   const auto counters = expect_forward<64, 64>(c, c.padded(CausalMask{}, NoScore{}));
-  EXPECT_EQ(counters.copies, 1u + 2);  // boxes: Q, and one of the four tiles of K and V
+  if (!emulation::is_emulated) return;  // a real device counts nothing
+  EXPECT_EQ(counters.copies, 1u + 2);   // boxes: Q, and one of the four tiles of K and V
   // Each warp of three warpgroups: 4 steps of 16 columns for the scores, 8 of 16 keys for values.
   EXPECT_EQ(counters.warpgroup_products, 12u * (4 + 8));
 }

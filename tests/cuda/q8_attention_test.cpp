@@ -97,14 +97,15 @@ TEST(Q8Decode, MasksScoresSinksAndScales) {
   Q8Case<bfloat16> sliding(shape, window);
   expect_decode<64, 64>(sliding, sliding.rows(SlidingWindow(70), NoScore{}), 128);
 
-  bool strayed = false;
+  const auto strayed = std::make_unique<bool>(false);
   oracle::AttentionOptions holes;
   holes.keep = [](index_t b, index_t h, index_t q, index_t k) {
     return cuda_test::Holes{}.keep(b, h, q, k);
   };
   Q8Case<bfloat16> own(shape, holes);
-  expect_decode<64, 64>(own, own.rows(cuda_test::Holes{298, 300, 300, &strayed}, NoScore{}), 64);
-  EXPECT_FALSE(strayed) << "asked about a pair that does not exist";
+  expect_decode<64, 64>(own, own.rows(cuda_test::Holes{298, 300, 300, strayed.get()}, NoScore{}),
+                        64);
+  EXPECT_FALSE(*strayed) << "asked about a pair that does not exist";
 
   const std::vector<float> slopes = alibi_slopes(8);
   oracle::AttentionOptions scores = causal({300, 2});

@@ -28,7 +28,7 @@ def test_programs(root):
         text = path.read_text()
         if re.search(r"emulation::(Device|Block|host_device)\b", text):
             continue  # of the emulated device itself
-        if re.search(r'"(attention_case|row_case|on_device|emulation/launch)\.hpp"', text):
+        if re.search(r'"(attention_case|conformance_case|row_case|on_device|emulation/launch)\.hpp"', text):
             yield path.name.removesuffix("_test.cpp"), path
     for name in ("repeats", "models"):
         yield name, root / f"tests/gpu/{name}.cu"
@@ -163,6 +163,8 @@ def run_tests(options, flags, report):
     sources = dict(test_programs(options.root))
     if options.emulate:  # these need a real one
         sources = {n: s for n, s in sources.items() if s.suffix != ".cu"}
+    elif options.architecture != "90a":
+        sources = {n: s for n, s in sources.items() if "sm90" not in n}
     chosen = options.only.split(",") if options.only else list(sources)
     for name in chosen:
         if name not in sources:
@@ -170,9 +172,10 @@ def run_tests(options, flags, report):
     builder = Builder(options, flags)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         # Conformance first; the others compile while it runs.
+        gates = ["conformance"] + [n for n in chosen if n == "conformance_sm90"]
         building = {name: pool.submit(builder.program, name, sources[name])
-                    for name in ["conformance"] + [n for n in chosen if n != "conformance"]}
-        if not run_step(report, "conformance", building["conformance"]):
+                    for name in gates + [n for n in chosen if n not in gates]}
+        if not all(run_step(report, name, building[name]) for name in gates):
             pool.shutdown(cancel_futures=True)
             return
         begin = time.time()
@@ -182,7 +185,7 @@ def run_tests(options, flags, report):
         if name == "repeats":
             run_step(report, "determinism", program, "Repeats.")
             run_step(report, "graph", program, "Graph.")
-        elif name != "conformance":
+        elif name not in gates:
             run_step(report, name, program)
     if options.emulate:
         return

@@ -10,6 +10,8 @@ import device
 # Tool, program, part of the names of its tests. A part that no test has is a failure.
 RUNS = [
     ("memcheck", "conformance", None),
+    ("memcheck", "conformance_sm90", None),
+    ("memcheck", "forward_sm90", "ForwardSm90.HeadWidths"),
     ("memcheck", "forward", "Forward.Rows"),
     ("memcheck", "forward", "Forward.HeadWidths"),
     ("memcheck", "decode", "Decode.SinksAnd"),
@@ -24,6 +26,7 @@ RUNS = [
     ("memcheck", "sample", "SampleRows.EqualLogits"),
     ("initcheck", "functions", "Functions.Decode"),
     ("synccheck", "conformance", None),
+    ("synccheck", "conformance_sm90", None),
     ("synccheck", "forward", "Forward.HeadWidths"),
     ("synccheck", "decode", "Decode.HeadWidths"),
     ("racecheck", "conformance", None),
@@ -31,6 +34,8 @@ RUNS = [
     ("racecheck", "decode", "Decode.SinksAnd"),
     ("racecheck", "norm", "NormRows.AddsTheBranchFirst"),
 ]
+
+
 def find():
     return device.tool("compute-sanitizer", "/usr/local/cuda/compute-sanitizer")
 
