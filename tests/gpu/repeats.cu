@@ -73,6 +73,11 @@ TEST(Graph, AttentionAndDecodeReplayOnNewInputs) {
   const auto p_there = prompts.moved(p);
   const auto t_there = tokens.moved(t);
 
+  prompts.send();
+  tokens.send();
+  call_attention(ctx, p_there);  // once as they are: a kernel's first launch loads it
+  call_decode(ctx, t_there);
+  ctx.synchronize();
   cudaGraph_t graph;
   cudaGraphExec_t ready;
   cuda::check("cudaStreamBeginCapture",
