@@ -4,6 +4,7 @@
 #include <ashlar/cuda/product.cuh>
 #include <ashlar/cuda/upload.hpp>
 #include <ashlar/models/cuda/decoder.hpp>
+#include <ashlar/models/cuda/workspace.hpp>
 #include <ashlar/nn/specs.hpp>
 
 using namespace ashlar;
@@ -18,8 +19,10 @@ void continue_text(const Lm::Config& config, Lm::Weights weights,
       cuda::upload(device, stream, Executor{}, [&](auto&& f) { Lm::visit(weights, config, f); });
   const index_t length = prompt.extent(1), count = tokens.extent(0);
   cuda::DecoderState<Lm, bfloat16> state(device, stream, config, 1, length + count, length);
-  const cuda::DeviceBuffer<std::byte> workspace(device, index_t{256} << 20);
-  Context<backend::CudaGpu> ctx(device, stream, workspace.data(), std::size_t{256} << 20);
+  const index_t bytes =
+      cuda::decoder_workspace_bytes<bfloat16>(config, 1, state.capacity(), length);
+  const cuda::DeviceBuffer<std::byte> workspace(device, bytes);
+  Context<backend::CudaGpu> ctx(device, stream, workspace.data(), static_cast<std::size_t>(bytes));
   cuda::MatrixProducts products;
   ctx.set_products(&products);
 

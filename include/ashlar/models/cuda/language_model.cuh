@@ -4,24 +4,13 @@
 #include <ashlar/cuda.cuh>
 #include <ashlar/cuda/graph.cuh>
 #include <ashlar/cuda/product.cuh>
+#include <ashlar/cuda/stream.cuh>
 #include <ashlar/cuda/upload.hpp>
 #include <ashlar/models/cuda/decoder.hpp>
+#include <ashlar/models/cuda/workspace.hpp>
 #include <ashlar/models/language_model.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::cuda {
-
-/// A stream of its own, so that work on it can be captured.
-class Stream {
- public:
-  Stream() { check("cudaStreamCreate", cudaStreamCreate(&stream_)); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  ~Stream() { cudaStreamDestroy(stream_); }
-  CUstream_st* get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
 
 /// A family's model on a device, with activations of T. Weights, caches and activations stay there;
 /// forward() and head() copy what they are given and what they give.
@@ -57,7 +46,8 @@ class DeviceModel final : public LanguageModel {
     state_.reset();  // its memory goes first
     state_ = std::make_unique<State>(device_, stream_.get(), config_, batch, capacity, tokens);
     workspace_ = {};
-    workspace_ = DeviceBuffer<std::byte>(device_, workspace_bytes(rows));
+    workspace_ = DeviceBuffer<std::byte>(
+        device_, decoder_workspace_bytes<T>(config_, batch, capacity, rows));
     context_ = std::make_unique<Context<backend::CudaGpu>>(
         device_, stream_.get(), workspace_.data(), static_cast<std::size_t>(workspace_.size()));
     context_->set_products(&products_);
@@ -202,21 +192,6 @@ class DeviceModel final : public LanguageModel {
     x.download(values, stream_.get());
     context_->synchronize();
     return std::vector<float>(values.begin(), values.end());
-  }
-  /// What a call of `rows` tokens takes at most: the activations of a layer, a slice of unpacked
-  /// weights and cuBLASLt's share, or the splits of a few long rows.
-  index_t workspace_bytes(index_t rows) const {
-    index_t widest = 0, splits = 0;
-    for (const auto& layer : config_.layers) {
-      const Dims& d = layer.dims;
-      const index_t heads = d.n_heads * (d.head_dim + d.values());
-      widest =
-          max_index(widest, 2 * heads + 2 * d.n_kv_heads * (d.head_dim + d.values()) + 3 * d.d_ff);
-      splits = max_index(splits, d.n_heads * (d.values() + 2) * 4 * 8 * state_->batch() *
-                                     (state_->capacity() / decode_split_keys + 1));
-    }
-    const index_t row = (6 * config_.d_model + widest) * static_cast<index_t>(sizeof(T));
-    return rows * row + splits + (index_t{80} << 20);
   }
 
   HostContext host_;
