@@ -88,6 +88,24 @@ TEST(Q8Decode, PagesInAnyOrder) {
   expect_decode<128, 128>(wide, wide.pages(CausalMask{}, NoScore{}, 4), 64);
 }
 
+TEST(Q8Decode, HeadsBeforeKeys) {
+  Q8Case<bfloat16> c({2, 1, 200, 4, 2, 64, 80}, causal({200, 130}));
+  auto p = c.rows(CausalMask{}, NoScore{});
+  // The same numbers, a run of keys for every head.
+  std::vector<std::int8_t> codes[2];
+  std::vector<half> scales[2];
+  const auto turned = [](const auto& x, auto& memory) {
+    const index_t B = x.extent(0), S = x.extent(1), K = x.extent(2), n = x.extent(3);
+    memory.resize(oracle::to_size(B * S * K * n));
+    for (index_t i = 0; i < B * S * K * n; ++i)
+      memory[oracle::to_size(i)] = x(i / (n * S * K), i / n % S, i / (n * S) % K, i % n);
+    return std::remove_cvref_t<decltype(x)>(memory.data(), {B, S, K, n}, {K * S * n, n, S * n, 1});
+  };
+  p.kv.k = {turned(p.kv.k.codes, codes[0]), turned(p.kv.k.scales, scales[0])};
+  p.kv.v = {turned(p.kv.v.codes, codes[1]), turned(p.kv.v.scales, scales[1])};
+  expect_decode<128, 128>(c, p, 64);
+}
+
 TEST(Q8Decode, MasksScoresSinksAndScales) {
   const AttentionShape shape{2, 2, 300, 8, 2, 64, 64};
   oracle::AttentionOptions window = causal({300, 190});
