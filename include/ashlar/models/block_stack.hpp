@@ -33,8 +33,10 @@ struct BlockStack {
   };
   static void visit(Weights& w, const Config& c, auto&& f) {
     w.layers.resize(c.layers.size());
-    for (std::size_t i = 0; i < c.layers.size(); ++i)
-      Block::visit(w.layers[i], c.layers[i], prefixed("layers." + std::to_string(i) + ".", f));
+    for (std::size_t i = 0; i < c.layers.size(); ++i) {
+      const std::string layer = join("layers.", i, ".");
+      Block::visit(w.layers[i], c.layers[i], prefixed(layer, f));
+    }
     FinalNorm::visit(w.final_norm, c.final_norm, c.d_model, prefixed("final_norm.", f));
   }
 

@@ -126,8 +126,10 @@ struct CausalLm {
     SideInput::visit(w.side_input, c.side_input, c.d_model, prefixed("side_input.", f));
     if (c.registers) f("registers", w.registers, {c.registers, c.d_model});
     w.layers.resize(c.layers.size());
-    for (std::size_t i = 0; i < c.layers.size(); ++i)
-      Block::visit(w.layers[i], c.layers[i], prefixed("layers." + std::to_string(i) + ".", f));
+    for (std::size_t i = 0; i < c.layers.size(); ++i) {
+      const std::string layer = join("layers.", i, ".");
+      Block::visit(w.layers[i], c.layers[i], prefixed(layer, f));
+    }
     FinalNorm::visit(w.final_norm, c.final_norm, c.d_model, prefixed("final_norm.", f));
     if (c.embedding_width) f("project_out", w.project_out, {table_width, c.d_model});
     if (!c.tied_head) f("head", w.head, {c.vocabulary, table_width});

@@ -92,9 +92,10 @@ struct EncoderDecoder {
     EmbeddingNorm::visit(w.embedding_norm, c.embedding_norm, c.d_model,
                          prefixed("decoder.embedding_norm.", f));
     w.layers.resize(c.layers.size());
-    for (std::size_t i = 0; i < c.layers.size(); ++i)
-      Block::visit(w.layers[i], c.layers[i],
-                   prefixed("decoder.layers." + std::to_string(i) + ".", f));
+    for (std::size_t i = 0; i < c.layers.size(); ++i) {
+      const std::string layer = join("decoder.layers.", i, ".");
+      Block::visit(w.layers[i], c.layers[i], prefixed(layer, f));
+    }
     FinalNorm::visit(w.final_norm, c.final_norm, c.d_model, prefixed("decoder.final_norm.", f));
     if (!c.tied_head) f("head", w.head, {c.vocabulary, c.d_model});
     if (c.head_bias) f("head_bias", w.head_bias, {c.vocabulary});

@@ -30,7 +30,7 @@ class RopeScaling {
   RopeScaling() = default;
   template <class R>
   requires(!std::is_same_v<R, RopeScaling> && RopeScalingRule<R>) RopeScaling(R rule)
-      : rule_(static_cast<const Rule*>(new Holder<R>(std::move(rule)))) {}
+      : RopeScaling(std::unique_ptr<const Rule>(new Holder<R>(std::move(rule)))) {}
 
   /// The rule, or null if it is of another type.
   template <class R>
@@ -76,6 +76,8 @@ class RopeScaling {
       return rule == static_cast<const Holder&>(other).rule;
     }
   };
+
+  ASHLAR_NOINLINE explicit RopeScaling(std::unique_ptr<const Rule> rule) : rule_(std::move(rule)) {}
 
   std::shared_ptr<const Rule> rule_;
 };

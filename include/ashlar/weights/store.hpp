@@ -25,7 +25,7 @@ class WeightStore {
     const NameTable table(names);
     std::vector<Request> requests;
     visit([&](std::string_view name, auto& view, std::initializer_list<index_t> extents) {
-      requests.push_back(request(table, name, view_of(view), extents));
+      add(requests, table, name, view_of(view), extents);
     });
     find_tensors(source, names, requests);
 
@@ -63,13 +63,14 @@ class WeightStore {
                                     WeightLayout::panels);
     }
   };
-  static Request request(const NameTable& table, std::string_view name, View view,
-                         std::initializer_list<index_t> extents) {
+  ASHLAR_NOINLINE static void add(std::vector<Request>& requests, const NameTable& table,
+                                  std::string_view name, View view,
+                                  std::initializer_list<index_t> extents) {
     const std::size_t rank = view.matrix ? 2 : 1;
     if (extents.size() != rank)
       fail<ShapeError>("WeightStore: \"", name, "\" has ", extents.size(), " extents, expected ",
                        rank);
-    return {view, StoredWeight(name, table(name), extents)};
+    requests.push_back({view, StoredWeight(name, table(name), extents)});
   }
 
   /// Gives every weight its bytes; returns how many they are together.

@@ -39,30 +39,20 @@ class RopeScalingReader {
     return "longrope";
   }
 
-  /// `share` of the head's elements turns.
-  void read(RopeRule& rule, index_t head_dim, double share) const {
+  /// For a rule of this width, where `share` of the head's elements turns.
+  RopeScaling scaling(index_t width, index_t head_dim, double share) const {
     const std::string type = this->type();
-    if (type == "default" || type == "mrope") {
-      if (c_.has("mrope_section")) rule.scaling = sections();
-    } else if (type == "linear") {
-      rule.scaling = rope_scaling::Linear{c_.positive("factor")};
-    } else if (type == "dynamic") {
-      rule.scaling = rope_scaling::Dynamic{c_.positive("factor"), positions()};
-    } else if (type == "llama3") {
-      rule.scaling = llama3();
-    } else if (type == "yarn") {
-      rule.scaling = yarn();
-    } else if (type == "longrope" || type == "su") {
-      rule.scaling = longrope(rule.width / 2);
-    } else if (type == "proportional") {
-      // The share is of angles over the whole head, not of a narrower one.
-      rule.width = head_dim;
-      rule.scaling = rope_scaling::Proportional{
-          static_cast<index_t>(share * static_cast<double>(head_dim)) / 2,
-          c_.positive("factor", 1)};
-    } else {
+    if (type == "default" || type == "mrope")
+      return c_.has("mrope_section") ? RopeScaling(sections()) : RopeScaling();
+    if (type == "linear") return rope_scaling::Linear{c_.positive("factor")};
+    if (type == "dynamic") return rope_scaling::Dynamic{c_.positive("factor"), positions()};
+    if (type == "llama3") return llama3();
+    if (type == "yarn") return yarn();
+    if (type == "longrope" || type == "su") return longrope(width / 2);
+    if (type != "proportional")
       c_.refuse(type_key(), type, "default, linear, dynamic, llama3, yarn, longrope, proportional");
-    }
+    return rope_scaling::Proportional{
+        static_cast<index_t>(share * static_cast<double>(head_dim)) / 2, c_.positive("factor", 1)};
   }
 
  private:
@@ -161,7 +151,8 @@ inline RopeRule read_rope_rule(const ConfigReader& config, index_t head_dim,
   const bool whole_pairs = type == "yarn" || type == "longrope" || type == "su";
   if (keys.rounds_up && !whole_pairs && rule.width % 2 != 0 && rule.width < head_dim)
     rule.shares = rule.width++;
-  if (scaled) reader.read(rule, head_dim, share);
+  if (scaled) rule.scaling = reader.scaling(rule.width, head_dim, share);
+  if (type == "proportional") rule.width = head_dim;  // the share is of angles over the whole head
   if (rule.width % 2 != 0)
     fail<ValueError>(share_name, " is ", share, ": rotary positions of ", rule.width,
                      " elements of a head of ", head_dim, ", expected an even number");
