@@ -21,8 +21,8 @@ ARCHITECTURES = [80, 89, 90, 100, 120]
 # Registers a thread: at most these on every architecture.
 BUDGET = {("Forward", 64, 64): 248, ("Forward", 128, 128): 224, ("Forward", 192, 128): 208,
           ("Forward", 192, 192): 252, ("Forward", 256, 256): 255,
-          ("Decode", 64, 64): 152, ("Decode", 128, 128): 184, ("Decode", 192, 128): 184,
-          ("Decode", 192, 192): 220, ("Decode", 256, 256): 255,
+          ("Decode", 64, 64): 160, ("Decode", 128, 128): 192, ("Decode", 192, 128): 192,
+          ("Decode", 192, 192): 224, ("Decode", 256, 256): 255,
           ("Combine",): 64, ("Fallback",): 112}
 SECONDS, KIBIBYTES = 20, 1536 * 1024
 
@@ -89,8 +89,7 @@ def units(matrix):
         for widths in WIDTHS if matrix else [(128, 128)]:
             yield kind, widths, source(kind, widths, TABLES), 255
     for widths in WIDTHS if matrix else [(128, 128)]:
-        most = min(255, BUDGET[("Decode", *widths)] + 8)
-        yield "Decode", widths, source("Decode", widths, QUANTISED), most
+        yield "Decode", widths, source("Decode", widths, QUANTISED), BUDGET[("Decode", *widths)]
     yield "Combine", None, source("Combine", None, problems), BUDGET[("Combine",)]
     yield "Fallback", None, source("Fallback", None, [("float", "KeyRows", "CausalMask", "NoScore"),
                                                       *problems, *TABLES, *QUANTISED]), BUDGET[("Fallback",)]
