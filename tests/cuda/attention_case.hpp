@@ -164,11 +164,11 @@ class AttentionCase {
     std::vector<double> out_budget(want.out.size()), lse_budget(want.lse.size());
     for (index_t i = 0; i < static_cast<index_t>(want.lse.size()); ++i) {
       const index_t b = i / (s.N * s.T), n = i / s.T % s.N, t = i % s.T;
-      const double score_error = (want.score_sum[to_size(i)] + 8) * 0x1p-20;
+      const double score_error = (want.score_sum[to_size(i)] + 8) * score_rounding;
       lse_budget[to_size(i)] = score_error;
       for (index_t d = 0; d < s.Hv; ++d) {
         const std::size_t at = to_size(((b * s.T + t) * s.N + n) * s.Hv + d);
-        out_budget[at] = want.magnitude[at] * (rounding<T> + score_error) + 1e-30;
+        out_budget[at] = want.magnitude[at] * (value_rounding + score_error) + 1e-30;
       }
     }
     EXPECT_TRUE(support::all_within(got.out, want.out, out_budget));
@@ -203,6 +203,8 @@ class AttentionCase {
   Shape s;
   oracle::AttentionOptions options;
   oracle::Vec q, k, v;
+  // Relative errors that a kernel may have: of a score's products, of weights, values and results.
+  double score_rounding = 0x1p-20, value_rounding = rounding<T>;
   double largest_error = 0;  // of the last comparison: |got - expected| / |expected|
 
  private:

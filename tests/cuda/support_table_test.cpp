@@ -41,6 +41,15 @@ std::string tensor_core_rows() {
          decode_row<cuda::AttentionDecode<Q8Problem, Dk, Dv>>("decode, cache of Q8_0", heads);
 }
 
+template <int Dk, int Dv>
+std::string tf32_row() {
+  using Kernel = cuda::AttentionTf32<Problem<float>, Dk, Dv>;
+  return "|" + cell("forward, tf32 on request") + cell("f32") +
+         cell(std::to_string(Dk) + ", " + std::to_string(Dv)) +
+         cell(times(Kernel::queries, Kernel::keys)) + cell(std::to_string(Kernel::warps)) +
+         cell(kib(Kernel::shared_size)) + cell(architecture(Kernel::needs_architecture)) + "\n";
+}
+
 std::string table() {
   using Fallback = cuda::AttentionFallback<Problem<float>>;
   std::string text =
@@ -52,6 +61,7 @@ std::string table() {
       cuda::with_padded_widths(H, Hv, [&]<int Dk, int Dv>() {
         if (Dk == H && Dv == Hv) text += tensor_core_rows<Dk, Dv>();
       });
+  text += tf32_row<64, 64>() + tf32_row<128, 128>();
   const std::string widest = std::to_string(cuda::widest_fallback_head);
   return text + "|" + cell("fallback") + cell("f32, bf16, f16") + cell(widest + ", " + widest) +
          cell(times(Fallback::queries, Fallback::keys)) + cell(std::to_string(Fallback::warps)) +

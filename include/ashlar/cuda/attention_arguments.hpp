@@ -7,6 +7,7 @@
 #include <ashlar/cuda/attention_fallback.hpp>
 #include <ashlar/cuda/attention_forward.hpp>
 #include <ashlar/cuda/attention_sm90_route.hpp>
+#include <ashlar/cuda/attention_tf32.hpp>
 #include <ashlar/cuda/cache_checks.hpp>
 #include <ashlar/ops/attention_checks.hpp>
 
@@ -57,6 +58,18 @@ AttentionRoute attention_route(const Problem& p, int architecture) {
       !detail::is_aligned(TensorView<const T, 4>(p.out)))
     return {false, "rows do not begin at multiples of 16 bytes"};
   return {true, "", why_not_sm90a(p, architecture)};
+}
+
+/// Why AttentionTf32 does not take a problem of f32 on this device; empty if it does.
+template <class Problem>
+std::string_view why_not_tf32(const Problem& p, int architecture) {
+  const index_t H = p.q.extent(3), Hv = p.kv.value_width();
+  if (architecture < 80) return "the device is older than sm_80";
+  if (H > 128 || Hv > 128) return "a head has more than 128 elements";
+  if (H % 4 != 0 || Hv % 4 != 0) return "a head's elements are no multiple of 4";
+  if (!detail::is_aligned(p.q) || !detail::is_aligned(p.kv.k) || !detail::is_aligned(p.kv.v))
+    return "rows do not begin at multiples of 16 bytes";
+  return "";
 }
 
 /// Calls f.template operator()<Dk, Dv>() with the narrowest widths that kernels are made for.

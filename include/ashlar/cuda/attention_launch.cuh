@@ -29,6 +29,13 @@ void launch_attention(Context<backend::CudaGpu>& ctx, const Problem& p) {
         launch<AttentionForward<Problem, Dk, Dv>>(ctx, "attention", p);
       });
   }
+  if constexpr (std::is_same_v<typename Problem::T, float> && !is_quantised<Problem>)
+    if (ctx.float_products() == FloatProducts::tf32 &&
+        why_not_tf32(p, ctx.device().architecture).empty()) {
+      if (p.q.extent(3) <= 64 && p.kv.value_width() <= 64)
+        return launch<AttentionTf32<Problem, 64, 64>>(ctx, "attention", p);
+      return launch<AttentionTf32<Problem, 128, 128>>(ctx, "attention", p);
+    }
   launch<AttentionFallback<Problem>>(ctx, "attention", p);
 }
 

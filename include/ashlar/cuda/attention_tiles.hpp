@@ -51,7 +51,13 @@ ASHLAR_DEVICE void store_rows(const Problem& a, float (&o)[Blocks][4], const Sof
       const int column = 8 * j + accumulator_column(lane, 2 * r);
       const float low = empty ? 0.f : o[j][2 * r] * scale;
       const float high = empty ? 0.f : o[j][2 * r + 1] * scale;
-      if (column < width) P::store_pair(out + column, P::template pack<T>(low, high));
+      if (column >= width) continue;
+      if constexpr (sizeof(T) == 2) {
+        P::store_pair(out + column, P::template pack<T>(low, high));
+      } else {
+        out[column] = low;
+        out[column + 1] = high;
+      }
     }
     if (lane % 4 == 0) a.store_lse(b, head, t, natural_lse<P>(row));
   }

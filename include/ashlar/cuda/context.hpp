@@ -9,7 +9,13 @@ namespace ashlar::inline ASHLAR_ABI {
 
 namespace cuda {
 class MatrixProducts;  // products of cuBLASLt
-}
+
+/// How matrix products of f32 are formed.
+enum class FloatProducts {
+  exact,  // factors and sums of f32
+  tf32    // factors rounded to 11 significant bits, on tensor cores; sums of f32
+};
+}  // namespace cuda
 
 namespace backend {
 struct CudaGpu {
@@ -44,12 +50,16 @@ class Context<backend::CudaGpu> {
   /// What linear() needs for more rows than its own kernels take: see cuda/product.cuh.
   cuda::MatrixProducts* products() const { return products_; }
   void set_products(cuda::MatrixProducts* products) { products_ = products; }
+  /// Of attention() and of linear()'s products of more than 8 rows.
+  cuda::FloatProducts float_products() const { return float_products_; }
+  void set_float_products(cuda::FloatProducts kind) { float_products_ = kind; }
 
  private:
   cuda::Device device_;
   CUstream_st* stream_;
   Scratch scratch_;
   cuda::MatrixProducts* products_ = nullptr;
+  cuda::FloatProducts float_products_ = cuda::FloatProducts::exact;
 };
 static_assert(Backend<backend::CudaGpu>);
 

@@ -22,20 +22,12 @@ inline void check_products(std::string_view call, cublasStatus_t status) {
 }
 }  // namespace detail
 
-/// How products of floats are formed.
-enum class FloatProducts {
-  exact,  // f32 products and sums
-  tf32    // factors rounded to 11 significant bits, on tensor cores
-};
-
 /// A handle of cuBLASLt and, for each shape, the algorithm that its heuristic chose: the first call
 /// of a shape asks it. Made once by the caller, given to contexts, used by one thread at a time.
 class MatrixProducts {
  public:
   /// Throws CudaError.
-  explicit MatrixProducts(FloatProducts floats = FloatProducts::exact) : floats_(floats) {
-    detail::check_products("cublasLtCreate", cublasLtCreate(&handle_));
-  }
+  MatrixProducts() { detail::check_products("cublasLtCreate", cublasLtCreate(&handle_)); }
   MatrixProducts(const MatrixProducts&) = delete;
   MatrixProducts& operator=(const MatrixProducts&) = delete;
   ~MatrixProducts() { cublasLtDestroy(handle_); }
@@ -44,7 +36,7 @@ class MatrixProducts {
   template <class T>
   void run(Context<backend::CudaGpu>& ctx, MatrixView<const T> x, MatrixView<const T> w,
            MatrixView<T> y) {
-    const Plan& plan = plan_of(x, w, y);
+    const Plan& plan = plan_of(x, w, y, ctx.float_products());
     Scratch::Frame frame(ctx.scratch());
     void* memory = plan.workspace ? frame.get<char>(static_cast<index_t>(plan.workspace)) : nullptr;
     const float one = 1.f, zero = 0.f;
@@ -103,15 +95,22 @@ class MatrixProducts {
   }
 
   template <class T>
-  const Plan& plan_of(MatrixView<const T> x, MatrixView<const T> w, MatrixView<T> y) {
+  const Plan& plan_of(MatrixView<const T> x, MatrixView<const T> w, MatrixView<T> y,
+                      FloatProducts floats) {
+    const bool tf32 = std::is_same_v<T, float> && floats == FloatProducts::tf32;
     const std::uint32_t alignment =
         std::min({alignment_of(x), alignment_of(w), alignment_of(MatrixView<const T>(y))});
-    const Key key{type_of<T>,  x.extent(0), w.extent(0), w.extent(1),
-                  x.stride(0), w.stride(0), y.stride(0), alignment};
+    const Key key{tf32 ? -1 : static_cast<int>(type_of<T>),
+                  x.extent(0),
+                  w.extent(0),
+                  w.extent(1),
+                  x.stride(0),
+                  w.stride(0),
+                  y.stride(0),
+                  alignment};
     if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
     Plan plan;
     cublasLtMatmulDesc_t product = nullptr;
-    const bool tf32 = std::is_same_v<T, float> && floats_ == FloatProducts::tf32;
     detail::check_products(
         "cublasLtMatmulDescCreate",
         cublasLtMatmulDescCreate(&product, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
@@ -153,7 +152,6 @@ class MatrixProducts {
   }
 
   cublasLtHandle_t handle_ = nullptr;
-  FloatProducts floats_;
   std::map<Key, Plan> plans_;
 };
 

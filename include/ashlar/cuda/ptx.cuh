@@ -179,6 +179,24 @@ struct Ptx {
           : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
           : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   }
+  /// d += a b for a of 16 x 8 and b of 8 x 8 tf32 numbers.
+  static ASHLAR_DEVICE void multiply_add_tf32(float (&d)[4], const std::uint32_t (&a)[4],
+                                              std::uint32_t b0, std::uint32_t b1) {
+    if constexpr (!has_tensor_cores)
+      __trap();
+    else
+      asm volatile(
+          "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+          "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+          : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+  /// x to 11 significant bits, halves away from 0: a factor of multiply_add_tf32.
+  static ASHLAR_DEVICE std::uint32_t round_tf32(float x) {
+    std::uint32_t y = 0;
+    if constexpr (has_tensor_cores) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+    return y;
+  }
 };
 
 }  // namespace ashlar::inline ASHLAR_ABI::cuda

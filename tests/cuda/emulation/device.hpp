@@ -167,6 +167,44 @@ struct Device {
     });
   }
 
+  static std::uint32_t round_tf32(float x) {
+    const auto bits = __builtin_bit_cast(std::uint32_t, x);
+    if ((bits & 0x7f800000u) == 0x7f800000u) return x != x ? 0x7fffffffu : bits;
+    return (bits + 0x1000u) & ~0x1fffu;
+  }
+  /// The fragments of m16n8k8: a and b hold element (lane / 4, lane % 4), then 8 rows below (a),
+  /// then 4 columns on.
+  static void multiply_add_tf32(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                std::uint32_t b1) {
+    struct Argument {
+      float* d;
+      const std::uint32_t* a;
+      std::uint32_t b[2];
+    } argument{d, a, {b0, b1}};
+    block().collective("mma.sync", &argument, [](Warp& w) {
+      ++block().counters.products;
+      float left[16][8], right[8][8], sum[16][8];
+      // The hardware does not look at the low 13 bits.
+      const auto number = [](std::uint32_t bits) {
+        return __builtin_bit_cast(float, bits & ~0x1fffu);
+      };
+      for (int lane = 0; lane < 32; ++lane) {
+        const auto& x = *static_cast<Argument*>(w.arguments[lane]);
+        const int group = lane >> 2, in_group = lane & 3;
+        for (int i = 0; i < 4; ++i) left[group + i % 2 * 8][in_group + i / 2 * 4] = number(x.a[i]);
+        for (int i = 0; i < 2; ++i) right[in_group + 4 * i][group] = number(x.b[i]);
+        for (int i = 0; i < 4; ++i) sum[group + (i < 2 ? 0 : 8)][in_group * 2 + (i & 1)] = x.d[i];
+      }
+      for (int i = 0; i < 16; ++i)
+        for (int k = 0; k < 8; ++k)
+          for (int n = 0; n < 8; ++n) sum[i][n] += left[i][k] * right[k][n];
+      for (int lane = 0; lane < 32; ++lane)
+        for (int i = 0; i < 4; ++i)
+          static_cast<Argument*>(w.arguments[lane])->d[i] =
+              sum[(lane >> 2) + (i < 2 ? 0 : 8)][(lane & 3) * 2 + (i & 1)];
+    });
+  }
+
  protected:
   static Block& block() { return Block::current(); }
   /// Denormal numbers are 0 in the approximate functions.

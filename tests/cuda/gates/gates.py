@@ -23,7 +23,7 @@ BUDGET = {("Forward", 64, 64): 248, ("Forward", 128, 128): 224, ("Forward", 192,
           ("Forward", 192, 192): 252, ("Forward", 256, 256): 255,
           ("Decode", 64, 64): 160, ("Decode", 128, 128): 192, ("Decode", 192, 128): 192,
           ("Decode", 192, 192): 224, ("Decode", 256, 256): 255,
-          ("Combine",): 64, ("Fallback",): 112}
+          ("Tf32", 64, 64): 160, ("Tf32", 128, 128): 224, ("Combine",): 64, ("Fallback",): 112}
 SECONDS, KIBIBYTES = 20, 1536 * 1024
 
 PRELUDE = """#include <ashlar/attention/mask/causal.hpp>
@@ -39,13 +39,16 @@ PRELUDE = """#include <ashlar/attention/mask/causal.hpp>
 #include <ashlar/cuda/attention_decode.hpp>
 #include <ashlar/cuda/attention_fallback.hpp>
 #include <ashlar/cuda/attention_forward.hpp>
+#include <ashlar/cuda/attention_tf32.hpp>
 #include <ashlar/cuda/kernel_shell.cuh>
 namespace ashlar::cuda {
 """
 
 
 def products(kind, Dk, Dv, scored):
-    """mma.sync m16n8k16 of one step of a warp: scores, then values."""
+    """mma.sync, of m16n8k16 but for tf32, of one step of a warp: scores, then values."""
+    if kind == "Tf32":  # m16n8k8
+        return (32 if max(Dk, Dv) <= 64 else 16) // 8 * (Dk + Dv) // 8
     if kind == "Decode":
         return 2 * (Dk // 16) + Dv // 8
     blocks = 2 if max(Dk, Dv) <= 64 and not scored else 1
@@ -90,6 +93,9 @@ def units(matrix):
             yield kind, widths, source(kind, widths, TABLES), 255
     for widths in WIDTHS if matrix else [(128, 128)]:
         yield "Decode", widths, source("Decode", widths, QUANTISED), BUDGET[("Decode", *widths)]
+    for widths in ((64, 64), (128, 128)):
+        floats = [("float", *p[1:]) for p in problems]
+        yield "Tf32", widths, source("Tf32", widths, floats), BUDGET[("Tf32", *widths)]
     yield "Combine", None, source("Combine", None, problems), BUDGET[("Combine",)]
     yield "Fallback", None, source("Fallback", None, [("float", "KeyRows", "CausalMask", "NoScore"),
                                                       *problems, *TABLES, *QUANTISED]), BUDGET[("Fallback",)]

@@ -1,7 +1,7 @@
 """Seeded faults of the CUDA kernels: (name, header, what the source says, what the mutant says, the
-runs that must notice: forward, decode, fallback). White space and comments do not count."""
+runs that must notice: forward, decode, fallback, tf32). White space and comments do not count."""
 
-F, D, B = ("forward",), ("decode",), ("fallback",)
+F, D, B, X = ("forward",), ("decode",), ("fallback",), ("tf32",)
 K1 = "P::template wait_copies<1>(); P::sync_block(); const int next"
 V1 = "P::template wait_copies<1>(); P::sync_block(); multiply_values"
 
@@ -23,7 +23,7 @@ MUTANTS = [
      "v_lane + stage * ValueTile::bytes", "v_lane + (stage ^ 1) * ValueTile::bytes", F),
     ("the sink does not join", "attention_tiles", "sink_scale = join_sink(a, head, row);", ";", F),
     ("rows that do not exist are stored", "attention_tiles", "if (t >= stored) continue;", "", F),
-    ("columns that do not exist are stored", "attention_tiles", "if (column < width)", "", F),
+    ("columns that do not exist are stored", "attention_tiles", "if (column >= width) continue;", "", F),
     ("keys past the end of a full tile count", "attention_forward",
      "|| k0 + keys > key_count", "", F),
     ("partial tiles are taken for full ones", "attention_forward",
@@ -41,6 +41,26 @@ MUTANTS = [
      "QueryTile::offset(warp * 16 * M + left.row", "QueryTile::offset(warp * 16 + left.row", F),
     ("the second block of queries is stored over the first", "attention_forward",
      "q0 + (warp * M + m) * 16, lane", "q0 + warp * M * 16, lane", F),
+    # --- tf32 ------------------------------------------------------------------------------------
+    ("tf32: no barrier after the wait for keys", "attention_tf32", K1,
+     "P::template wait_copies<1>(); const int next", X),
+    ("tf32: no barrier after the wait for values", "attention_tf32", V1,
+     "P::template wait_copies<1>(); multiply_values", X),
+    ("tf32: the wait for values lets one group too many pend", "attention_tf32", V1,
+     "P::template wait_copies<2>(); P::sync_block(); multiply_values", X),
+    ("tf32: the next keys overwrite those in use", "attention_tf32",
+     "copy_keys(next, stage ^ 1)", "copy_keys(next, stage)", X),
+    ("tf32: weights in the order of an operand", "attention_tf32",
+     "P::round_tf32(p[step][2]), P::round_tf32(p[step][1])",
+     "P::round_tf32(p[step][1]), P::round_tf32(p[step][2])", X),
+    ("tf32: values of keys i and i + 4", "attention_tf32",
+     "ValueTile::offset(8 * step + 1, 8 * j)", "ValueTile::offset(8 * step + 4, 8 * j)", X),
+    ("tf32: the left operand's halves exchanged", "attention_tf32",
+     "QueryTile::offset(i % 2 * 8, d + i / 2 * 4)", "QueryTile::offset(i / 2 * 8, d + i % 2 * 4)", X),
+    ("tf32: the sign of the scale is lost", "attention_tf32",
+     "a.scale < 0.f ? -1.f : 1.f", "a.scale < 0.f ? 1.f : 1.f", X),
+    ("tf32: columns past the width are copied", "attention_tf32",
+     "row < count && column < width", "row < count", X),
     # --- softmax ---------------------------------------------------------------------------------
     ("the maximum of half a quad", "softmax_rows",
      "m = P::maximum(m, P::shuffle_xor(m, 2));", "", F),

@@ -18,6 +18,7 @@ import sm90_mutants
 
 MUTANTS = mutants.MUTANTS + q8_mutants.MUTANTS + sm90_mutants.MUTANTS
 KERNELS = ["attention_forward", "attention_decode", "attention_combine", "attention_fallback",
+           "attention_tf32",
            "append_q8"]
 SM90_KERNELS = ["attention_forward_sm90"]  # apart: less to compile for every mutant
 FILES = 2
@@ -82,17 +83,18 @@ def main():
     of_all, of_sm90 = ({h: plain((folder / f"{h}.hpp").read_text()) for h in closure(folder, kernels)}
                        for kernels in (KERNELS, SM90_KERNELS))
     cases = [(tests / f"cuda/{name}.hpp").read_text() for name in ("attention_case", "q8_case")]
-    runs = "".join((tests / f"cuda/mutation/{name}.hpp").read_text() for name in ("runs", "q8_runs", "sm90_runs"))
+    runs = "".join((tests / f"cuda/mutation/{name}.hpp").read_text()
+                   for name in ("runs", "q8_runs", "sm90_runs"))
     case = cases[0]
 
     broken = []
     as_they_are = "the kernels as they are"
-    chosen = [(0, as_they_are, of_all, ("forward", "decode", "fallback", "q8")),
-              (len(MUTANTS) + 1, as_they_are, of_sm90, ("sm90",))]
+    chosen = [(0, as_they_are, of_all, ("forward", "decode", "fallback", "tf32", "q8")),
+              (len(MUTANTS) + 1, as_they_are, of_sm90, ("sm90", "sm90_plain"))]
     for number, (name, header, old, new, which) in enumerate(MUTANTS, 1):
         if words and not any(w in name for w in words):
             continue
-        original = of_sm90 if "sm90" in which else of_all
+        original = of_sm90 if which[0].startswith("sm90") else of_all
         count = original[header].count(old)
         if count != 1:
             broken.append(f"{name}: {header}.hpp says it {count} times, expected once: {old}")

@@ -16,7 +16,7 @@ struct StrictWindow {
     return k <= q && k > q - width * (h + 1);
   }
   TileKind classify(index_t, index_t h, index_t q0, index_t q1, index_t k0, index_t k1) const {
-    if (q0 < keys - queries || q1 > keys || k0 < 0 || k1 > keys) *strayed = true;
+    if (q0 < keys - queries || q0 >= q1 || q1 > keys || k0 < 0 || k1 > keys) *strayed = true;
     const index_t w = width * (h + 1);
     if (k0 > q1 - 1 || k1 - 1 <= q0 - w) return TileKind::skip;
     return k1 - 1 <= q0 && k0 > q1 - 1 - w ? TileKind::full : TileKind::partial;
@@ -120,6 +120,25 @@ inline void fallback_runs() {
     emulation::launch<Kernel>(p, schedule);
     const auto after = c.answer().out;
     for (std::size_t i = 0; i < 20u * 4 * 37; ++i) EXPECT_EQ(after[i], before[i]);
+  }
+}
+
+}  // namespace cuda_test
+
+// runs: tf32
+namespace cuda_test {
+
+inline void tf32_runs() {
+  for (const auto schedule : both) {
+    bool strayed = false;
+    oracle::AttentionOptions o = strict_window(20);
+    o.sinks = {0.5, 1, -3, 4};
+    o.scale = -0.1;
+    AttentionCase<float> c({1, 70, 90, 4, 2, 40, 36}, o);
+    c.score_rounding = c.value_rounding = 0x1.01p-11;
+    auto p = c.padded(StrictWindow{20, 70, 90, &strayed}, NoScore{});
+    c.template expect_oracle<cuda::AttentionTf32<decltype(p), 64, 64>>(p, schedule);
+    EXPECT_FALSE(strayed);
   }
 }
 

@@ -1,0 +1,131 @@
+"""Seeded faults of the attention kernel of sm_90a; see mutants.py.
+
+Not among them, as it changes nothing: keys released before their product is done in the overlapped
+schedule. Their place is filled anew after values that are released only when that product is done.
+"""
+
+S, N = ("sm90",), ("sm90_plain",)
+KERNEL, CONSUMER, PLAN = "attention_forward_sm90", "attention_sm90_consumer", "attention_sm90_plan"
+RING, DESCRIPTOR, MAP = "sm90_pipeline", "matrix_descriptor", "tensor_map"
+KEYS = "memory.k().template release<P>(k, lane); "
+VALUES = "memory.v().template release<P>(v, lane); "
+FINISH = "finish(w, s, tile); weigh_scores<P>(rows, s, a.problem.score_factor(), decay); "
+SCORES_THERE = "P::template wait_products<1>(); P::hold(s); "
+OUTPUTS_THERE = "P::template wait_products<0>(); P::hold(o); "
+
+MUTANTS = [
+    # --- the overlapped schedule -----------------------------------------------------------------
+    ("the softmax begins before the scores are there", CONSUMER,
+     SCORES_THERE + KEYS + FINISH, FINISH + SCORES_THERE + KEYS, S),
+    ("the wait for scores lets one group too many pend", CONSUMER,
+     "wait_products<1>", "wait_products<2>", S),
+    ("weights are overwritten while their product is under way", CONSUMER,
+     FINISH + OUTPUTS_THERE + VALUES + "pack_weights<P, T>(s, weights);",
+     FINISH + "pack_weights<P, T>(s, weights); " + OUTPUTS_THERE + VALUES, S),
+    ("outputs are rescaled while their product is under way", CONSUMER,
+     FINISH + OUTPUTS_THERE + VALUES + "pack_weights<P, T>(s, weights); scale_rows(o, decay);",
+     FINISH + "scale_rows(o, decay); " + OUTPUTS_THERE + VALUES + "pack_weights<P, T>(s, weights);",
+     S),
+    ("values are released before their product is done", CONSUMER,
+     FINISH + OUTPUTS_THERE + VALUES, FINISH + VALUES + OUTPUTS_THERE, S),
+    ("outputs are not rescaled on sm_90a", CONSUMER,
+     VALUES + "pack_weights<P, T>(s, weights); scale_rows(o, decay);",
+     VALUES + "pack_weights<P, T>(s, weights);", S),
+    ("a turn is not passed", CONSUMER,
+     "if constexpr (Plan::takes_turns) pass_turn(); P::template", "P::template", S),
+    ("nobody has the first turn", CONSUMER,
+     "if (Plan::takes_turns && group == 1) pass_turn();", "", S),
+    ("values are used before they are there", CONSUMER,
+     "multiply_queries(s); memory.v().template wait_full<P>(v);", "multiply_queries(s);", S),
+    ("the last values are used before they are there", CONSUMER,
+     "memory.q().template release<P>(q, lane); memory.v().template wait_full<P>(v);",
+     "memory.q().template release<P>(q, lane);", S),
+    ("keys are used before they are there", CONSUMER,
+     "memory.k().template wait_full<P>(k); wait_for_turn();", "wait_for_turn();", S),
+    ("queries are not released", CONSUMER,
+     "memory.q().template release<P>(q, lane); memory.v()", "q.advance(); memory.v()", S),
+    # --- the plain schedule ----------------------------------------------------------------------
+    ("keys are released before their product is done", CONSUMER,
+     "decay[2]; memory.k().template wait_full<P>(k); multiply_queries(s); P::template "
+     "wait_products<0>(); P::hold(s); memory.k().template release<P>(k, lane);",
+     "decay[2]; memory.k().template wait_full<P>(k); multiply_queries(s); auto early = k; "
+     "memory.k().template release<P>(early, lane); P::template wait_products<0>(); P::hold(s); "
+     "k.advance();", N),
+    ("values are released before their product is done, plain", CONSUMER,
+     OUTPUTS_THERE + VALUES + "tile =", VALUES + OUTPUTS_THERE + "tile =", N),
+    ("keys are not released", CONSUMER,
+     KEYS + FINISH + "pack_weights<P, T>(s, weights); scale_rows",
+     "k.advance(); " + FINISH + "pack_weights<P, T>(s, weights); scale_rows", N),
+    # --- both ------------------------------------------------------------------------------------
+    ("queries are used before they are there", CONSUMER, "memory.q().template wait_full<P>(q);", "",
+     S),
+    ("no fence before the product with values", CONSUMER,
+     "P::begin_products(); ASHLAR_DEVICE_UNROLL for (int step = 0; step < Plan::keys / 16",
+     "ASHLAR_DEVICE_UNROLL for (int step = 0; step < Plan::keys / 16", S),
+    ("scores add to what registers held", CONSUMER, "step > 0)", "true)", S),
+    ("scores of half the columns", CONSUMER,
+     "step < Plan::key_columns / 16", "step < Plan::key_columns / 32", S),
+    ("a warpgroup reads half of its neighbour's queries", CONSUMER, "rows_down(64)", "rows_down(32)",
+     S),
+    ("a warpgroup hides by its neighbour's queries", CONSUMER,
+     "t0 = w.q0 + 64 * group", "t0 = w.q0", S),
+    ("a warpgroup stores over its neighbour's rows", CONSUMER,
+     "w.q0 + 64 * group + 16 * warp", "w.q0 + 16 * warp", S),
+    ("a negative scale is taken for its magnitude on sm_90a", CONSUMER,
+     "a.problem.scale < 0.f", "false", S),
+    ("keys past the end of a full tile count on sm_90a", CONSUMER,
+     "|| k0 + Plan::keys > w.key_count", "", N),
+    ("values past the end stay", CONSUMER, "if (count >= Plan::keys ||", "if (true ||", N),
+    ("one row of values past the end stays", CONSUMER,
+     "Tile::offset(count + i / Tile::chunks", "Tile::offset(count + 1 + i / Tile::chunks", N),
+    ("cleared values are not published", CONSUMER, "P::publish_writes();", "", N),
+    ("no barrier after values are cleared", CONSUMER, "P::sync_threads(3, readers);", "", N),
+    # --- the copying thread ----------------------------------------------------------------------
+    ("no barrier after barriers are made", KERNEL,
+     "P::publish_barriers(); } P::sync_block();", "P::publish_barriers(); }", S),
+    ("all lanes copy", KERNEL, "thread < 32 && P::elect()", "thread < 32", S),
+    ("half of the bytes are announced", KERNEL,
+     "arrive_expecting(ring.full(place), Tile::bytes)",
+     "arrive_expecting(ring.full(place), Tile::bytes / 2)", S),
+    ("more bytes are announced than come", KERNEL,
+     "arrive_expecting(ring.full(place), Tile::bytes)",
+     "arrive_expecting(ring.full(place), Tile::bytes + 16)", S),
+    ("places are filled before they are free", KERNEL, "ring.template wait_free<P>(place);", "", S),
+    ("the second panel is copied over the first", KERNEL,
+     "panel * Tile::rows * 128)", "0 * panel)", N),
+    ("every panel has the first columns", KERNEL, "64 * panel, row", "0 * panel, row", N),
+    ("values of the next tile", KERNEL,
+     "a.v, tile * keys", "a.v, (next < 0 ? tile : next) * keys", S),
+    ("keys of another head", KERNEL, "a.problem.key_head(w.head)", "0", N),
+    ("warps wait for one reader too many", KERNEL,
+     "readers = 4 * Plan::consumers;", "readers = 4 * Plan::consumers + 1;", S),
+    ("places are free after half of their readers", KERNEL,
+     "readers = 4 * Plan::consumers;", "readers = 2 * Plan::consumers;", S),
+    ("the copying warps keep their registers", KERNEL,
+     "P::template give_registers<Plan::producer_registers>();", "", S),
+    # --- rings, plan, descriptors, maps ----------------------------------------------------------
+    ("a full place needs two arrivals", RING,
+     "init_barrier(full(at), 1)", "init_barrier(full(at), 2)", S),
+    ("free places are awaited in the phase to come", RING, "at.phase() ^ 1u", "at.phase()", S),
+    ("the phase never changes", RING, "passed / Stages & 1u", "0", S),
+    ("the rings' barriers overlap", PLAN, "k().base + TileRing::bytes", "k().base + 8", S),
+    ("no shared memory for the last barriers", PLAN,
+     "QueryRing::bytes + 2 * TileRing::bytes;", "QueryRing::bytes + TileRing::bytes;", S),
+    ("both stages of keys in one place", PLAN,
+     "base + k_offset + stage * KeyTile::bytes", "base + k_offset", S),
+    ("a last tile that is not full is left out", PLAN,
+     "(key_count + keys - 1) / keys", "key_count / keys", S),
+    ("a mask is asked about queries that do not exist on sm_90a", PLAN,
+     "if (rows <= 0) return TileKind::skip;", "", S),
+    ("registers for more than there are", PLAN, ": 240", ": 248", S),
+    ("groups of 8 rows stand too close", DESCRIPTOR,
+     "matrix_descriptor(tile, chunk_bytes, 1024)", "matrix_descriptor(tile, chunk_bytes, 512)", S),
+    ("panels of values stand too close", DESCRIPTOR, "Tile::rows * 128, 1024)", "1024, 1024)", N),
+    ("a step of 8 columns", DESCRIPTOR, "step % 4 * 32", "step % 4 * 16", S),
+    ("a step of 8 keys", DESCRIPTOR, "step * 2048", "step * 1024", S),
+    ("a step into the next panel goes on in this one", DESCRIPTOR,
+     "panel * (Tile::rows * 128)", "panel * 128", N),
+    ("a descriptor without swizzle", DESCRIPTOR, "std::uint64_t{1} << 62", "std::uint64_t{0} << 62",
+     S),
+    ("sequences and heads are exchanged in the map", MAP, "{3, 1, 2, 0}", "{3, 1, 0, 2}", S),
+]
