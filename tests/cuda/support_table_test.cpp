@@ -83,7 +83,7 @@ TEST(SupportTable, OfTheDocumentationIsThatOfTheCode) {
 }
 
 TEST(Documentation, ShowsWhatTheTestsCompile) {
-  for (const std::string name : {"own_mask", "q8_cache"}) {
+  for (const std::string name : {"own_mask", "q8_cache", "decoder"}) {
     const std::string program = file_text(ASHLAR_TEST_DATA "/../cuda/compile/" + name + ".cu");
     const std::string shown = program.substr(program.find('\n') + 1);  // without the file's purpose
     EXPECT_NE(file_text(documentation).find("```cuda\n" + shown + "```"), std::string::npos)
