@@ -6,9 +6,10 @@
 
 namespace ashlar::inline ASHLAR_ABI::cuda {
 
-/// Whether keys and values are rows of tensors of the queries' type.
+/// Whether keys and values are rows of tensors of the queries' type, of 16 bits.
 template <class Problem>
 inline constexpr bool has_plain_rows =
+    sizeof(typename Problem::T) == 2 &&
     std::is_same_v<typename Problem::Source, KeyRows<typename Problem::T>>;
 
 /// Why the kernel of sm_90a does not take a problem of tensor cores; empty when it does.
