@@ -66,6 +66,13 @@ TEST(RopeConfig, BothFormsGiveTheSameRule) {
   EXPECT_EQ(rule(R"({"rope_scaling": {"type": "linear", "factor": 2}})"),
             (RopeRule{10000.0, 64, rules::Linear{2}}));
   EXPECT_EQ(rule(R"({"rope_scaling": null})"), (RopeRule{10000.0, 64, {}}));
+  // An empty object says as little as null.
+  EXPECT_EQ(rule(R"({"rope_scaling": {}, "rope_parameters": {"rope_type": "llama3",
+                     "rope_theta": 500000.0, )" +
+                 llama3 + "}"),
+            expected);
+  EXPECT_EQ(rule(R"({"rope_scaling": {}, "rope_theta": 7.0})"), (RopeRule{7.0, 64, {}}));
+  EXPECT_EQ(rule(R"({"rope_parameters": {}, "rope_theta": 7.0})"), (RopeRule{7.0, 64, {}}));
   EXPECT_EQ(rule(R"({"rope_parameters": {"rope_theta": 5.0, "rope_type": "default"}})"),
             (RopeRule{5.0, 64, {}}));
   EXPECT_EQ(rule(R"({"max_position_embeddings": 4096,

@@ -339,6 +339,51 @@ TEST(FamilyDefaults, OfDecoders) {
   }
 }
 
+/// N, K and H of the first layer where config.json has keys that the class may not look at.
+template <class Family>
+std::vector<index_t> heads_of(const std::string& family, const Config& more = {}) {
+  Config config = more;
+  config["num_key_value_heads"] = "2";
+  config["head_dim"] = "48";
+  const auto c = Family::config(EmptyFolder(family, config).open());
+  const Dims& d = [&]() -> const Dims& {
+    if constexpr (requires { c.stack; })
+      return c.stack.layers.at(0).dims;
+    else
+      return c.layers.at(0).dims;
+  }();
+  return {d.n_heads, d.n_kv_heads, d.head_dim};
+}
+
+// The expected numbers are hidden_size // num_attention_heads of the classes, which keep the two
+// keys of other families in their config and do not read them.
+TEST(FamilyDefaults, KeysOfOtherFamiliesCountForNothing) {
+  using Heads = std::vector<index_t>;
+  EXPECT_EQ((heads_of<FalconKind<ParallelOneNormSpec, 1, false>>("falcon")), (Heads{71, 1, 64}));
+  EXPECT_EQ((heads_of<FalconKind<ParallelTwoNormsSpec, 2, false>>(
+                "falcon", {{"new_decoder_architecture", "true"},
+                           {"hidden_size", "8192"},
+                           {"num_attention_heads", "128"},
+                           {"num_kv_heads", "8"}})),
+            (Heads{128, 8, 64}));
+  EXPECT_EQ(heads_of<GptNeoxKind<true>>("gpt_neox"), (Heads{64, 64, 96}));
+  EXPECT_EQ(heads_of<Gpt2Family>("gpt2"), (Heads{12, 12, 64}));
+  EXPECT_EQ(heads_of<GptjFamily>("gptj"), (Heads{16, 16, 256}));
+  EXPECT_EQ(heads_of<BloomKind<false>>("bloom"), (Heads{8, 8, 8}));
+  EXPECT_EQ(heads_of<OptKind<Gpt2FileSpec>>("opt"), (Heads{12, 12, 64}));
+  EXPECT_EQ(heads_of<MptFamily>("mpt"), (Heads{16, 16, 128}));
+  EXPECT_EQ(heads_of<BertFamily>("bert"), (Heads{12, 12, 64}));
+  EXPECT_EQ(heads_of<RobertaFamily>("roberta"), (Heads{12, 12, 64}));
+  EXPECT_EQ(heads_of<ModernBertFamily>("modernbert"), (Heads{12, 12, 64}));
+  EXPECT_EQ(heads_of<VitFamily>("vit"), (Heads{12, 12, 64}));
+  EXPECT_EQ(heads_of<Dinov2Family>("dinov2"), (Heads{12, 12, 64}));
+  // These read the number of key heads.
+  EXPECT_EQ(heads_of<ChameleonKind<ChameleonSpec>>("chameleon"), (Heads{32, 2, 128}));
+  EXPECT_EQ(heads_of<StableLmKind<false>>("stablelm"), (Heads{32, 2, 80}));
+  // And these both.
+  EXPECT_EQ(heads_of<LlamaFamily>("llama"), (Heads{32, 2, 48}));
+}
+
 /// D, N, F, layers, vocabulary, positions.
 template <class Family>
 void expect_encoder(const std::vector<index_t>& want, float eps) {

@@ -21,6 +21,7 @@ class ConfigReader {
   }
 
   const std::string& path() const { return path_; }
+  bool empty() const { return json_->members(path_).empty(); }
   bool has(std::string_view key) const { return value(key) != nullptr; }
   /// Whether a key is there and null: "none", where the absent key means a default.
   bool is_null(std::string_view key) const {

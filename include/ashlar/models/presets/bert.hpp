@@ -71,7 +71,7 @@ struct BertFamily {
     expect_switch(j, "is_decoder", false);
     expect_switch(j, "add_cross_attention", false);
     DecoderBlock<Spec>::Config layer;
-    const SizeKeys keys{.absent = {768, 12, -1, -1, 3072, 12}};
+    const SizeKeys keys{.n_kv_heads = "", .head_dim = "", .absent = {768, 12, -1, -1, 3072, 12}};
     layer.dims = read_dims(j, keys);
     layer.norm.eps = static_cast<float>(j.positive("layer_norm_eps", 1e-12));
     layer.mixer.bias = {true, true, true, true};

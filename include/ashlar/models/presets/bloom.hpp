@@ -45,6 +45,8 @@ struct BloomKind {
     const SizeKeys keys{
         .d_model = detail::first_key(j, "n_embed", "hidden_size"),
         .n_heads = detail::first_key(j, "num_attention_heads", "n_head"),
+        .n_kv_heads = "",
+        .head_dim = "",
         .d_ff = "",
         .layers = detail::first_key(j, "num_hidden_layers", "n_layer"),
         .absent = {

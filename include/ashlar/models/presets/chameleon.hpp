@@ -29,7 +29,7 @@ struct ChameleonKind {
   }
   static typename Lm::Config config(const Checkpoint& checkpoint) {
     const ConfigReader& j = checkpoint.json();
-    const SizeKeys sizes{.absent = {4096, 32, 32, -1, 11008, 32, 4096, 65536}};
+    const SizeKeys sizes{.head_dim = "", .absent = {4096, 32, 32, -1, 11008, 32, 4096, 65536}};
     auto layer = read_llama_layer<typename Lm::Block::Config>(j, sizes, 1e-5);
     layer.mixer.qk_norm = {.eps = 1e-5f, .bias = true};  // whatever rms_norm_eps says
     layer.mixer.bias = read_attention_bias(j);

@@ -15,7 +15,8 @@ struct SizeDefaults {
           positions = 2048, vocabulary = -1;
 };
 
-/// The keys of a family's sizes, where they are not the usual ones.
+/// The keys of a family's sizes, where they are not the usual ones; "" for a size that follows from
+/// the others, whatever a key says.
 struct SizeKeys {
   std::string_view d_model = "hidden_size", n_heads = "num_attention_heads",
                    n_kv_heads = "num_key_value_heads", head_dim = "head_dim",

@@ -33,8 +33,8 @@ struct Dinov2Kind {
     typename DecoderBlock<Spec>::Config layer;
     const index_t width = ffn_width_of(j, "mlp_ratio", 4, j.size("hidden_size", 768));
     // Two thirds of it, up to a multiple of 8.
-    layer.dims =
-        read_dims(j, {.d_ff = "", .absent = {768, 12}}, Gated ? round_up(width * 2 / 3, 8) : width);
+    layer.dims = read_dims(j, {.n_kv_heads = "", .head_dim = "", .d_ff = "", .absent = {768, 12}},
+                           Gated ? round_up(width * 2 / 3, 8) : width);
     layer.norm.eps = static_cast<float>(j.positive("layer_norm_eps", 1e-6));
     const bool bias = j.boolean("qkv_bias", true);
     layer.mixer.bias = {bias, bias, bias, true};

@@ -45,6 +45,7 @@ struct FalconKind {
         .d_model = detail::first_key(j, "n_embed", "hidden_size"),
         .n_heads = detail::first_key(j, "n_head", "num_attention_heads"),
         .n_kv_heads = detail::first_key(j, "n_head_kv", "num_kv_heads"),
+        .head_dim = "",
         .d_ff = "ffn_hidden_size",
         .layers = detail::first_key(j, "n_layer", "num_hidden_layers"),
         .absent = {.d_model = 4544, .n_heads = 71, .layers = 32, .vocabulary = 65024}};

@@ -70,6 +70,8 @@ struct Gpt2Family {
     const SizeKeys keys{
         .d_model = "n_embd",
         .n_heads = "n_head",
+        .n_kv_heads = "",
+        .head_dim = "",
         .d_ff = "n_inner",
         .layers = "n_layer",
         .positions = "n_positions",

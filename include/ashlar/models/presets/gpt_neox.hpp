@@ -20,7 +20,9 @@ struct GptNeoxKind {
   }
   static typename Lm::Config config(const Checkpoint& checkpoint) {
     const ConfigReader& j = checkpoint.json();
-    const SizeKeys keys{.absent = {.d_model = 6144,
+    const SizeKeys keys{.n_kv_heads = "",
+                        .head_dim = "",
+                        .absent = {.d_model = 6144,
                                    .n_heads = 64,
                                    .d_ff = 24576,
                                    .layers = 44,

@@ -38,6 +38,8 @@ struct GptjFamily {
     const SizeKeys keys{
         .d_model = "n_embd",
         .n_heads = "n_head",
+        .n_kv_heads = "",
+        .head_dim = "",
         .d_ff = "n_inner",
         .layers = "n_layer",
         .positions = "n_positions",

@@ -86,7 +86,8 @@ struct ModernBertFamily {
   static Lm::Config config(const Checkpoint& checkpoint) {
     const ConfigReader& j = checkpoint.json();
     DecoderBlock<Spec>::Config layer;
-    const SizeKeys sizes{.absent = {768, 12, -1, -1, 1152, 22, 8192, 50368}};
+    const SizeKeys sizes{
+        .n_kv_heads = "", .head_dim = "", .absent = {768, 12, -1, -1, 1152, 22, 8192, 50368}};
     layer.dims = read_dims(j, sizes);
     layer.norm.eps = static_cast<float>(j.positive("norm_eps", 1e-5));
     layer.norm.bias = j.boolean("norm_bias", false);

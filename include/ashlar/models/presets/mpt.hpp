@@ -18,6 +18,8 @@ struct MptFamily {
     const SizeKeys keys{
         .d_model = "d_model",
         .n_heads = "n_heads",
+        .n_kv_heads = "",
+        .head_dim = "",
         .d_ff = "",
         .layers = "n_layers",
         .positions = "max_seq_len",

@@ -33,7 +33,9 @@ struct OptKind {
   }
   static typename Lm::Config config(const Checkpoint& checkpoint) {
     const ConfigReader& j = checkpoint.json();
-    const SizeKeys keys{.d_ff = "ffn_dim",
+    const SizeKeys keys{.n_kv_heads = "",
+                        .head_dim = "",
+                        .d_ff = "ffn_dim",
                         .absent = {.d_model = 768,
                                    .n_heads = 12,
                                    .d_ff = 3072,

@@ -129,7 +129,8 @@ inline RopeRule read_rope_rule(const ConfigReader& config, index_t head_dim,
   auto newer = config.object("rope_parameters");
   if (newer && !keys.layer_type.empty())
     if (auto own = newer->object(keys.layer_type)) newer = std::move(own);
-  const auto older = keys.scaled ? config.object("rope_scaling") : std::nullopt;
+  auto older = keys.scaled ? config.object("rope_scaling") : std::nullopt;
+  if (older && older->empty()) older.reset();  // says as little as null
   const ConfigReader& c = older ? *older : newer ? *newer : config;
   const bool scaled = older || newer;
 

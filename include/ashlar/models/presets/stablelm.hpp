@@ -27,7 +27,8 @@ struct StableLmKind {
   }
   static typename Lm::Config config(const Checkpoint& checkpoint) {
     const ConfigReader& j = checkpoint.json();
-    const SizeKeys keys{.absent = {.d_model = 2560,
+    const SizeKeys keys{.head_dim = "",
+                        .absent = {.d_model = 2560,
                                    .n_heads = 32,
                                    .n_kv_heads = 32,
                                    .d_ff = 6912,

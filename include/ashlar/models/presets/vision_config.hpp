@@ -44,7 +44,8 @@ inline index_t rows_of(const Checkpoint& checkpoint, std::string_view tensor) {
 }
 
 /// timm's names for sizes.
-inline constexpr SizeKeys timm_keys{.d_model = "embed_dim", .n_heads = "num_heads"};
+inline constexpr SizeKeys timm_keys{
+    .d_model = "embed_dim", .n_heads = "num_heads", .n_kv_heads = "", .head_dim = ""};
 
 /// The hidden width that a ratio gives, as timm and transformers round it. Throws ValueError below
 /// 1 and beyond what a model has.

@@ -32,7 +32,8 @@ struct VitFamily {
     if (const auto act = j.string("pooler_act", "tanh"); act != "tanh")
       j.refuse("pooler_act", act, "tanh");
     DecoderBlock<VitSpec>::Config layer;
-    layer.dims = read_dims(j, {.absent = {768, 12, -1, -1, 3072}});
+    layer.dims =
+        read_dims(j, {.n_kv_heads = "", .head_dim = "", .absent = {768, 12, -1, -1, 3072}});
     layer.norm.eps = static_cast<float>(j.positive("layer_norm_eps", 1e-12));
     const bool bias = j.boolean("qkv_bias", true);
     layer.mixer.bias = {bias, bias, bias, true};
