@@ -70,6 +70,7 @@ TEST(Q8Rule, TiesZerosAndWhatIsNotFinite) {
   EXPECT_EQ(float(zeros.scales[0]), 0.f);
   for (const float bad : {NAN, -NAN, INFINITY, -INFINITY, 3e38f}) {
     const Rounded r = rounded({1, bad, 2});
+    EXPECT_EQ(r.scales[0].bits, std::isnan(bad) ? 0x7e00 : 0x7c00);
     for (index_t i = 0; i < 3; ++i) {
       const float value = Q8Row{r.codes.data(), r.scales.data()}[i];
       EXPECT_TRUE(std::isnan(value)) << bad << " gives " << value;
@@ -97,10 +98,9 @@ struct AppendCase {
   void fill(Tensor& x, index_t width) {
     const auto values = random.normals<float>(s.B * s.T * s.K * width, 2);
     x.template assign<float>(values);
+    if (width > 32) view(x)(s.B - 1, 0, 0, 32) = T(-NAN);  // a block of its own
   }
-  static TensorView<const T, 4> view(Tensor& x) {
-    return TensorView<T, 4>(x.data(), x.extents(), x.strides());
-  }
+  static TensorView<T, 4> view(Tensor& x) { return {x.data(), x.extents(), x.strides()}; }
 
   AppendShape s;
   support::Random random{7};

@@ -15,7 +15,10 @@ struct Q8_0 {
   /// elements are 0.
   ASHLAR_HD static constexpr index_t scales(index_t width) { return 2 * ceil_div(width, 64); }
   /// The scale of a block whose largest magnitude is `largest`; NaN or infinite if that is.
-  ASHLAR_HD static half scale(float largest) { return half(largest / 127.f); }
+  ASHLAR_HD static half scale(float largest) {
+    if (largest != largest) return half::from_bits(0x7e00);  // the bits of a NaN differ by machine
+    return half(largest / 127.f);
+  }
   /// The code of x: x / scale to the nearest, ties to even, at most 127. 0 where the scale is 0 or
   /// not finite.
   ASHLAR_HD static std::int8_t code(float x, half scale) {
