@@ -126,6 +126,12 @@ struct Maximum {
     return bits_of(P::maximum(a, b));
   }
 };
+struct RoundTf32 {
+  template <class P>
+  static ASHLAR_DEVICE Word apply(float a, float) {
+    return P::round_tf32(a);
+  }
+};
 template <class T>
 struct Pack {
   template <class P>
@@ -218,6 +224,23 @@ struct MultiplyAdd {
                   float_of(c[(group + 8) * 8 + 2 * i]), float_of(c[(group + 8) * 8 + 2 * i + 1])};
     P::template multiply_add<T>(d, left, pair_of(b, group * 16 + 2 * i, group * 16 + 2 * i + 1),
                                 pair_of(b, group * 16 + 2 * i + 8, group * 16 + 2 * i + 9));
+    for (int e = 0; e < 4; ++e) P::store(out + e * threads, bits_of(d[e]));
+  }
+};
+
+/// d = c + a b for a [16][8], b [8][8] (stored by columns), c and d [16][8] of floats that tf32
+/// holds, by the tables for mma.m16n8k8.
+struct MultiplyAddTf32 {
+  static constexpr int results = 4;
+  template <class P>
+  static ASHLAR_DEVICE void run(const Word* a, Word* out) {
+    const int lane = P::thread() % 32, group = lane / 4, i = lane % 4;
+    const Word *b = a + 128, *c = b + 64;
+    const Word left[4] = {a[group * 8 + i], a[(group + 8) * 8 + i], a[group * 8 + i + 4],
+                          a[(group + 8) * 8 + i + 4]};
+    float d[4] = {float_of(c[group * 8 + 2 * i]), float_of(c[group * 8 + 2 * i + 1]),
+                  float_of(c[(group + 8) * 8 + 2 * i]), float_of(c[(group + 8) * 8 + 2 * i + 1])};
+    P::multiply_add_tf32(d, left, b[group * 8 + i], b[group * 8 + i + 4]);
     for (int e = 0; e < 4; ++e) P::store(out + e * threads, bits_of(d[e]));
   }
 };

@@ -269,6 +269,42 @@ TEST(Conformance, MultiplyAdd) {
   expect_products<half>(false);
 }
 
+TEST(Conformance, RoundTf32) {
+  const Words got =
+      of_floats<RoundTf32>({1.f, 0.f, 0x1.002p0f, 0.f, 0x1.001ffep0f, 0.f, -0x1.002p0f, 0.f,
+                            0x1.006p0f, 0.f, 0x1.005p0f, 0.f, 0x1.ffffp3f, 0.f});
+  // Eleven bits, halves away from 0; what lies below them is not looked at.
+  const float expected[] = {1.f, 0x1.004p0f, 1.f, -0x1.004p0f, 0x1.008p0f, 0x1.004p0f, 16.f};
+  for (std::size_t i = 0; i < std::size(expected); ++i)
+    EXPECT_EQ(got[i] & ~0x1fffu, bits_of(expected[i])) << i;
+}
+
+TEST(Conformance, MultiplyAddTf32) {
+  support::Random random(11);
+  for (const bool whole : {true, false}) {
+    Words in(128 + 64 + 128);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const float x =
+          whole ? static_cast<float>(random.integer(-8, 8)) : static_cast<float>(random.normal());
+      in[i] = i < 192 ? bits_of(x) & ~0x1fffu : bits_of(x);
+    }
+    const auto number = [&](int i) { return static_cast<double>(float_of(in[at(i)])); };
+    const Words got = run<MultiplyAddTf32>(in);
+    for (int e = 0; e < 4; ++e)
+      for (int t = 0; t < threads; ++t) {
+        const int i = t % 32 / 4 + (e < 2 ? 0 : 8), n = t % 4 * 2 + e % 2;
+        double sum = number(192 + i * 8 + n), size = std::abs(sum);
+        for (int k = 0; k < 8; ++k) {
+          sum += number(i * 8 + k) * number(128 + n * 8 + k);
+          size += std::abs(number(i * 8 + k) * number(128 + n * 8 + k));
+        }
+        EXPECT_NEAR(static_cast<double>(float_of(got[at(e * threads + t)])), sum,
+                    whole ? 0 : size * 0x1p-19)
+            << "d[" << i << "][" << n << "]";
+      }
+  }
+}
+
 TEST(Conformance, SwizzledTile) {
   const Words in = random_words(Tile::rows * Tile::width / 2, 10);
   EXPECT_EQ(difference(run<Tile>(in), Tile::results,

@@ -24,7 +24,7 @@ struct ElementCase {
   std::vector<T> run() {
     Rows<T> x(rows, width, gap, a), more(rows, width, gap, b), y(rows, width, gap);
     const Channels<float> c(channel);
-    cuda::ElementwiseArguments<T> arguments{x.in(), {}, {}, y.view()};
+    typename cuda::Elementwise<Op, T>::Arguments arguments{x.in(), {}, {}, y.view(), {}};
     if (Op::has_second) arguments.b = more.in();
     if (Op::has_channel) arguments.channel = c.view();
     emulation::launch<cuda::Elementwise<Op, T>>(arguments);

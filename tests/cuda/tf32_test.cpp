@@ -5,8 +5,8 @@
 #include <ashlar/cuda/attention_tf32.hpp>
 
 #include "attention_case.hpp"
-#include "emulation/context.hpp"
 #include "functors.hpp"
+#include "on_device.hpp"
 
 namespace {
 
@@ -94,16 +94,17 @@ TEST(Tf32, TakesWhatItCan) {
 TEST(Tf32, IsOffUntilAskedFor) {
   AttentionCase<float> c({1, 20, 40, 2, 1, 64, 64}, causal());
   const auto p = c.padded(CausalMask{}, NoScore{});
-  Context<backend::CudaGpu> ctx(emulation::host_device(), nullptr);
-  const auto error = [&] {
-    attention(ctx, p.q, p.kv.k, p.kv.v, p.out, p.options);
+  const auto error = [&](cuda::FloatProducts products) {
+    cuda_test::on_device(p, 0, [products](auto& ctx, const auto& there) {
+      ctx.set_float_products(products);
+      cuda_test::call_attention(ctx, there);
+    });
     c.compare();
     return c.largest_error;
   };
-  EXPECT_LT(error(), 1e-6);
+  EXPECT_LT(error(cuda::FloatProducts::exact), 1e-6);
   c.score_rounding = c.value_rounding = 0x1.01p-11;
-  ctx.set_float_products(cuda::FloatProducts::tf32);
-  const double rounded = error();
+  const double rounded = error(cuda::FloatProducts::tf32);
   EXPECT_GT(rounded, 1e-5);
   EXPECT_LT(rounded, 1e-3);
 }

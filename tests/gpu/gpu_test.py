@@ -96,7 +96,8 @@ def run_program(path, part=None, seconds=300, prefix=(), environment=None):
 
 class Report:
     def __init__(self, options, about):
-        self.out, self.part, self.about = options.out, options.only, about
+        self.out, self.part, self.compiled = options.out, options.only, options.compile
+        self.about = about
         self.steps, self.begin = [], time.time()
 
     def step(self, name, state, seconds, tests=0, failures=(), reason=""):
@@ -120,6 +121,8 @@ class Report:
         elif missing:
             reasons = "; ".join(f"{s['name']} not run: {s['reason']}" for s in missing)
             code, text = 3, f"incomplete: {tests} tests passed ({where}); {reasons}"
+        elif self.compiled:
+            code, text = 0, f"compiled: {len(self.steps)} programs ({where})"
         else:
             part = f" of {self.part} only" if self.part else ""
             code, text = 0, f"passed: {tests} tests{part} ({where})"
@@ -171,6 +174,12 @@ def run_tests(options, flags, report):
             raise RuntimeError(f"there is no test program {name}, only {', '.join(sources)}")
     builder = Builder(options, flags)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        if options.compile:
+            for name, program in [(n, pool.submit(builder.program, n, sources[n])) for n in chosen]:
+                begin, error = time.time(), program.exception()
+                report.step(name, FAILED if error else PASSED, time.time() - begin,
+                            failures=[("compiler", str(error))] if error else ())
+            return
         # Conformance first; the others compile while it runs.
         gates = ["conformance"] + [n for n in chosen if n == "conformance_sm90"]
         building = {name: pool.submit(builder.program, name, sources[name])
@@ -211,6 +220,8 @@ def main():
     parser.add_argument("--compiler", default="g++", help="the host's compiler")
     parser.add_argument("--emulate", action="store_true",
                         help="run on the emulated device instead: a rehearsal that needs no GPU")
+    parser.add_argument("--compile", type=int, metavar="90", default=0,
+                        help="compile everything for this architecture, and run nothing")
     parser.add_argument("--model", metavar="FILE.gguf", help="SmolLM2")
     parser.add_argument("--programs", type=pathlib.Path, metavar="FOLDER",
                         help="where generate and logits are; built without")
@@ -226,7 +237,9 @@ def main():
             about["device"] = {"name": "emulated"}
         else:
             options.nvcc = device.find_nvcc()
-            about["device"] = device.find_gpu(options.nvcc)
+            about["device"] = ({"name": f"compiled for sm_{options.compile}",
+                                "architecture": options.compile} if options.compile else
+                               device.find_gpu(options.nvcc))
             about["nvcc"] = device.version(options.nvcc)
             flags = device.target(options.nvcc, about["device"]["architecture"])
             options.architecture = flags[1].rpartition("_")[2]

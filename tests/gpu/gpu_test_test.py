@@ -32,7 +32,12 @@ WRONG = [
      'load_matrices("ldmatrix", r, address, wrong == {n})'),
     ("LoadMatrixTransposed", 'load_matrices("ldmatrix.trans", r, address, true)',
      'load_matrices("ldmatrix.trans", r, address, wrong != {n})'),
-    ("MultiplyAdd", "left[i][k] * right[k][n];", "left[i][wrong == {n} ? k ^ 8 : k] * right[k][n];"),
+    ("MultiplyAdd", "right[in_group * 2 + (i & 1) + (i < 2 ? 0 : 8)][group]",
+     "right[in_group * 2 + (i & 1) + ((i < 2) != (wrong == {n}) ? 0 : 8)][group]"),
+    ("RoundTf32", "return (bits + 0x1000u) & ~0x1fffu;",
+     "return (bits + (wrong == {n} ? 0xfffu : 0x1000u)) & ~0x1fffu;"),
+    ("MultiplyAddTf32", "left[group + i % 2 * 8][in_group + i / 2 * 4]",
+     "left[group + (wrong == {n} ? i / 2 : i % 2) * 8][in_group + (wrong == {n} ? i % 2 : i / 2) * 4]"),
 ]
 
 PRETENDED = {
@@ -147,7 +152,7 @@ def main():
     expect("other tokens", 1, ["failed: model: generate"], with_model, OTHER_TOKENS="green")
     expect("an access outside", 1, ["failed: sanitizer: memcheck of conformance"], with_model,
            BAD_ACCESS="1")
-    expect("a wrong primitive", 1, ["failed: conformance: Conformance.MultiplyAdd"], with_model,
+    expect("a wrong primitive", 1, ["failed: conformance: Conformance.MultiplyAddTf32"], with_model,
            [("conformance", "failed"), ("sanitizer", None), ("model", None)], WRONG=str(len(WRONG)))
 
     # Every wrong primitive is named by the conformance program.
