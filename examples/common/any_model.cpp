@@ -42,8 +42,8 @@ AnyModel open_any_model(const Checkpoint& checkpoint, const ModelOptions& option
   });
   if (found) return any;
   if (!is_known_family(checkpoint.family()))
-    fail<ValueError>(checkpoint.path(), ": model family is \"", checkpoint.family(),
-                     "\", supported: ", all_names());
+    fail<ValueError>(checkpoint.path(), ": model family is ",
+                     ashlar::detail::quote(checkpoint.family()), ", supported: ", all_names());
   any.model = is_cuda(options.backend)
                   ? load_cuda_model(checkpoint, options.backend, executor, progress)
                   : load_any_family(checkpoint, options.backend, executor, progress);

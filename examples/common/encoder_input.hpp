@@ -46,12 +46,15 @@ struct EncoderInput {
       if (parts & (1u << i)) list += (list.empty() ? "" : " and ") + std::string(all[i]);
     return list.empty() ? "nothing" : list;
   }
-  /// Throws: ValueError unless all required parts are there and no others but optional ones.
+  /// Throws: ValueError unless all required parts are there and no others but optional ones. Where
+  /// none is required, one of the optional ones must be there.
   void expect(std::string_view family, unsigned required, unsigned optional = 0) const {
-    const unsigned got = parts();
-    if ((got & required) == required && (got & ~(required | optional)) == 0) return;
-    fail<ValueError>(family, ": got ", names(got), ", expected ", names(required),
-                     optional ? ", optionally " + names(optional) : std::string());
+    const unsigned got = parts(), others = got & ~(required | optional);
+    if (others == 0 && (required ? (got & required) == required : got != 0)) return;
+    const std::string wanted =
+        required == 0 ? "one or more of " + names(optional)
+                      : names(required) + (optional ? ", optionally " + names(optional) : "");
+    fail<ValueError>(family, ": got ", names(got), ", expected ", wanted);
   }
 };
 
@@ -70,7 +73,7 @@ inline void read_input(const std::string& path, EncoderInput& input) {
           ", expected ", extents, ", none of them 0");
     to = FloatTensor{tensor->shape,
                      std::vector<float>(static_cast<std::size_t>(tensor->elements()))};
-    read_f32(*tensor, to->values);
+    read_f32(*tensor, to->values, path);
   };
   read("pixel_values", 4, "[images, channels, height, width]", input.pixel_values);
   read("input_features", 3, "[sequences, channels, frames]", input.input_features);

@@ -117,7 +117,7 @@ inline EncoderOutput run_encoder(ImageTextModel& model, const EncoderInput& inpu
   const ImageTextModelInfo& info = model.info();
   detail::expect_no_greedy(options, info.family);
   const unsigned either = input.has_tokens | input.has_pixels;
-  input.expect(info.family, (input.parts() & either) ? 0u : either, either);
+  input.expect(info.family, 0, either);
   EncoderOutput out;
   MatrixView<float> texts, images;
   if (input.tokens) {

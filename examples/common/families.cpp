@@ -33,8 +33,8 @@ std::unique_ptr<LanguageModel> load_any_family(const Checkpoint& checkpoint,
     if (auto model = group->load(checkpoint, backend, executor, progress)) return model;
     names += (names.empty() ? "" : ", ") + group->names();
   }
-  fail<ValueError>(checkpoint.path(), ": model family is \"", checkpoint.family(),
-                   "\", supported: ", names);
+  fail<ValueError>(checkpoint.path(), ": model family is ",
+                   ashlar::detail::quote(checkpoint.family()), ", supported: ", names);
 }
 
 }  // namespace ashlar::examples

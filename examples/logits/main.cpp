@@ -19,10 +19,10 @@ struct Arguments {
 
 EncoderInput read_arguments(const Arguments& arguments) {
   EncoderInput input;
-  if (!arguments.tokens.empty()) input.tokens = parse_padded_tokens(arguments.tokens);
-  if (!arguments.types.empty()) input.types = parse_padded_tokens(arguments.types);
+  if (!arguments.tokens.empty()) input.tokens = parse_padded_tokens(arguments.tokens, "--tokens");
+  if (!arguments.types.empty()) input.types = parse_padded_tokens(arguments.types, "--types");
   if (!arguments.decoder_tokens.empty())
-    input.decoder_tokens = parse_padded_tokens(arguments.decoder_tokens);
+    input.decoder_tokens = parse_padded_tokens(arguments.decoder_tokens, "--decoder-tokens");
   if (!arguments.input.empty()) read_input(arguments.input, input);
   return input;
 }

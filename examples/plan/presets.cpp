@@ -66,7 +66,8 @@ Costs costs_of_checkpoint(const Checkpoint& checkpoint, const std::string& name,
   if (found) return *found;
   std::string known;
   ((known += (known.empty() ? "" : ", ") + std::string(Families::name)), ...);
-  fail<ValueError>(name, ": model family is \"", checkpoint.family(), "\", supported: ", known);
+  fail<ValueError>(name, ": model family is ", ashlar::detail::quote(checkpoint.family()),
+                   ", supported: ", known);
 }
 
 /// A folder whose weights are not there: its configuration beside a file of no tensors.

@@ -30,6 +30,13 @@ TEST(Error, MessagesJoinTextAndNumbers) {
   EXPECT_EQ(join(0.5f, " ", 1e-6, " ", false), "0.5 1e-06 false");
   EXPECT_EQ(join(), "");
 }
+TEST(Error, MessagesArePrintable) {
+  try {
+    fail(std::string_view("a\0b\x1b[2J\xff", 8), "\n  more");
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "a\\x00b\\x1b[2J\\xff\n  more");
+  }
+}
 TEST(Error, HandlerIsHandedBack) {
   const ErrorHandler mine = [](const char*) {};
   const ErrorHandler before = set_error_handler(mine);

@@ -253,7 +253,7 @@ def test_refusals(program, cases, scratch):
              "bert": (["--decoder-tokens", "1"],
                       "bert: got --decoder-tokens, expected --tokens, optionally --types"),
              "roberta": (["--tokens", "1,2", "--types", "0"], "types: got 1 sequences of up to 1, expected"),
-             "clip": ([], "clip: got nothing, expected --tokens and pixel_values of --input"),
+             "clip": ([], "clip: got nothing, expected one or more of --tokens and pixel_values of --input"),
              "transformer_2017_post_norm": (["--tokens", "1;2", "--decoder-tokens", "1"],
                                             "decoder tokens: got 1 sequences, expected 2"),
              "t5_v1_1": (["--tokens", "1;2", "--decoder-tokens", "1;2,3"],

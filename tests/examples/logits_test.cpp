@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/encoder_input.hpp"
 #include "common/logits_run.hpp"
 #include "common/open_model.hpp"
 #include "common/sequence.hpp"
@@ -49,6 +50,32 @@ TEST(ParseTokens, NamesWhatIsWrong) {
   for (const char* item : {"x", "", "-1", "1.5", " 2", "2147483648", "+3", "0x1"})
     EXPECT_EQ(error((std::string("1,") + item).c_str()),
               join("tokens of sequence 1: item 2 is \"", item, "\", expected a token id"));
+}
+
+TEST(ParseTokens, NamesTheOption) {
+  EXPECT_EQ(message_of([&] { parse_padded_tokens("1;2,x", "--types"); }),
+            "--types of sequence 2: item 2 is \"x\", expected a token id");
+  EXPECT_EQ(message_of([&] { expect_equal_lengths(parse_padded_tokens("1,2;3", "--types")); }),
+            "--types of sequence 2: got 1, expected 2 as in the first sequence");
+}
+
+TEST(EncoderInput, NamesWhatIsMissingAndWhatIsTooMuch) {
+  EncoderInput input;
+  const auto error = [&](unsigned required, unsigned optional) {
+    return message_of([&] { input.expect("m", required, optional); });
+  };
+  const unsigned either = EncoderInput::has_tokens | EncoderInput::has_pixels;
+  EXPECT_EQ(error(0, either),
+            "m: got nothing, expected one or more of --tokens and pixel_values of --input");
+  EXPECT_EQ(error(EncoderInput::has_tokens, EncoderInput::has_types),
+            "m: got nothing, expected --tokens, optionally --types");
+  input.tokens = parse_padded_tokens("1");
+  EXPECT_EQ(error(0, either), "no error");
+  EXPECT_EQ(error(EncoderInput::has_tokens, 0), "no error");
+  input.types = parse_padded_tokens("0");
+  EXPECT_EQ(error(0, either),
+            "m: got --tokens and --types, expected one or more of --tokens and pixel_values of "
+            "--input");
 }
 
 TEST(ParseTokens, PadsShorterSequences) {

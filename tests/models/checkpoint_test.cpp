@@ -50,6 +50,8 @@ TEST(Checkpoint, ErrorsNameWhatIsMissing) {
   const TemporaryFolder folder;
   EXPECT_TRUE(build::says(open_error(folder / "nothing"), "nothing"));
   EXPECT_EQ(open_error(folder.path()), folder.path() + ": is a folder without config.json");
+  EXPECT_EQ(open_error(""),
+            "the path of the checkpoint is empty, expected a .gguf file or a folder");
   EXPECT_TRUE(build::says(open_error(golden_path("gpt2/model.safetensors")),
                           "is a file of tensors, expected its folder"));
   write_file(folder / "config.json", "{\"model_type\": \"llama\"}");
@@ -69,6 +71,12 @@ TEST(Checkpoint, ErrorsNameWhatIsMissing) {
   m.write(folder.path());
   EXPECT_EQ(open_error(folder.path()),
             folder.path() + ": model family is \"mamba\", supported: llama, gpt2");
+  m.config["model_type"] = "\"a\\u0000b\\u001b[2J\\nsupported\"";
+  m.write(folder.path());
+  EXPECT_EQ(open_error(folder.path()),
+            folder.path() +
+                ": model family is \"a\\x00b\\x1b[2J\\x0asupported\", supported: "
+                "llama, gpt2");
 }
 
 TEST(LanguageModel, TellsItsNumbersAndTheProgressOfLoading) {

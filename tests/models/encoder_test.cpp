@@ -4,6 +4,7 @@
 #include <ashlar/models/model.hpp>
 #include <ashlar/models/presets/bart.hpp>
 #include <ashlar/models/presets/bert.hpp>
+#include <ashlar/models/presets/whisper.hpp>
 #include <ashlar/models/text_encoder.hpp>
 #include <ashlar/simd.hpp>
 
@@ -44,11 +45,16 @@ TEST(Encoder, RefusesWhatDoesNotFit) {
             std::string::npos);
   EXPECT_NE(message(2, 5, 0, 9).find("hidden has shape [9, 32], expected [10, 32]"),
             std::string::npos);
+  ids[8] = -1;
+  EXPECT_EQ(message(2, 5, 0, 10), "Encoder: token 3 of sequence 1 is -1, expected 0 to 60");
+  ids[8] = 3;
   ids[3] = 61;
-  EXPECT_NE(message(1, 5, 0, 5).find("token 3 is 61, expected 0 to 60"), std::string::npos);
+  EXPECT_NE(message(1, 5, 0, 5).find("token 3 of sequence 0 is 61, expected 0 to 60"),
+            std::string::npos);
   ids[3] = 3;
   types[2] = 2;
-  EXPECT_NE(message(1, 5, 5, 5).find("token 2 is 2, expected 0 to 1"), std::string::npos);
+  EXPECT_NE(message(1, 5, 5, 5).find("type 2 of sequence 0 is 2, expected 0 to 1"),
+            std::string::npos);
 }
 
 TEST(Encoder, NoTypesAreTypeZero) {
@@ -105,6 +111,29 @@ TEST(Encoder, BertsOlderNamesAreTheSameModel) {
   EXPECT_TRUE(support::same_bits(run(folder.path()), run(folder_of("bert"))));
 }
 
+TEST(AudioEncoder, SaysWhatTheFramesGive) {
+  const auto model = load_model<WhisperFamily>(Checkpoint(folder_of("whisper")));
+  const auto& c = model.config.encoder;  // 20 positions, every second frame gives one
+  Ctx ctx;
+  const auto message = [&](index_t B, index_t T, index_t frames) {
+    TokenBatch batch(B, T);
+    const Floats features(at(2 * c.conv1.channels * frames));
+    Floats out(at(B * T * c.d_model));
+    return support::message_of<Error>([&] {
+      WhisperFamily::Lm::Source::forward(
+          ctx, c, model.weights.encoder, batch,
+          TensorView<const float, 3>(features.data(), {2, c.conv1.channels, frames}),
+          MatrixView<float>(out.data(), {B * T, c.d_model}));
+    });
+  };
+  EXPECT_EQ(message(2, 20, 40), "");
+  EXPECT_EQ(message(2, 21, 41),
+            "AudioEncoder: 41 frames give 21 rows, expected 1 to the model's 20");
+  EXPECT_EQ(message(2, 10, 40),
+            "AudioEncoder: 2 sequences of 40 frames give 20 rows each, the batch has 2 sequences "
+            "of 10");
+}
+
 class Targets : public testing::Test {
  protected:
   using Lm = BartFamily::Lm;
@@ -142,7 +171,10 @@ TEST_F(Targets, ARefusedCallLeavesTheStateAsItWas) {
   const Floats want = run({7, 8});
   state_->truncate(2);
   EXPECT_THROW(run({7, 8, 9, 10, 11, 12, 13, 14}), ValueError);  // 4 more than there is room for
-  EXPECT_THROW(run({7, 45}), ValueError);
+  EXPECT_EQ(support::message_of<ValueError>([&] {
+              run({7, 45});
+            }),
+            "EncoderDecoder: token 0 of sequence 1 is 45, expected 0 to 44");
   EXPECT_THROW(run({-1, 8}), ValueError);
   EXPECT_EQ(state_->length(), 2);
   EXPECT_TRUE(support::same_bits(run({7, 8}), want));

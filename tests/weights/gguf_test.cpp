@@ -214,7 +214,7 @@ TEST(Gguf, NamesOtherKindsOfFile) {
   };
   EXPECT_TRUE(says(message(build::safetensors("{}", "")),
                    "model: not a GGUF file, which starts with \"GGUF\"; this looks like a safet"));
-  EXPECT_TRUE(says(message("GGML\x01\x02\x03\x04"), "it starts with \"GGML????\""));
+  EXPECT_TRUE(says(message("GGML\x01\x02\x03\x04"), "it starts with \"GGML\\x01\\x02\\x03\\x04\""));
   EXPECT_TRUE(says(message("GG"), "not a GGUF file"));
   EXPECT_TRUE(says(message("version https://git-lfs.github.com/spec/v1"), "Git LFS pointer"));
 }

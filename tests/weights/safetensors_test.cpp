@@ -179,7 +179,12 @@ TEST_F(Safetensors, ConversionChecksTheSizeAgain) {
                    "tensor \"t\" has 4 bytes, its shape needs 16"));
   out.resize(3);
   EXPECT_TRUE(says(error_of([&] { ashlar::read_f32(tensor, out); }),
-                   "tensor \"t\" has 4 elements, the output has 3"));
+                   "read_f32: tensor \"t\" has 4 elements, the output has 3"));
+  tensor.dtype = DType::i32;
+  tensor.type_name = "I32";
+  out.resize(4);
+  EXPECT_EQ(error_of([&] { ashlar::read_f32(tensor, out, "folder/file"); }),
+            "folder/file: tensor \"t\" has type I32, expected F64, F32, F16 or BF16");
 }
 
 TEST_F(Safetensors, TrailingBytesAreRefusedOrIgnored) {

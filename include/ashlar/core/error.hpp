@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/core/types.hpp>
+#include <ashlar/core/utf8.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
@@ -95,12 +96,14 @@ inline std::string join_parts(std::initializer_list<Part> parts) {
   for (const Part& part : parts) part.append_to(message);
   return message;
 }
+/// Parts may come from a file: no byte of them reaches a terminal as a control character.
 template <class E>
 [[noreturn]] ASHLAR_NOINLINE void fail_with(std::initializer_list<Part> parts) {
+  const std::string message = printable(join_parts(parts), true);
 #if ASHLAR_EXCEPTIONS
-  throw E(join_parts(parts));
+  throw E(message);
 #else
-  error_handler(join_parts(parts).c_str());
+  error_handler(message.c_str());
   std::abort();
 #endif
 }

@@ -45,10 +45,14 @@ struct AudioEncoder {
                       Observer&& observer = {}) {
     const index_t sequences = features.extent(0), frames = features.extent(2);
     expect_shape("AudioEncoder", "features", features, {sequences, c.conv1.channels, frames});
-    if (batch.batch() != sequences || frames < 1 || batch.tokens() != c.tokens(frames))
-      fail<ShapeError>("AudioEncoder: ", sequences, " sequences of ", frames,
-                       " frames, expected those that give ", batch.batch(), " sequences of ",
-                       batch.tokens(), " tokens");
+    const index_t rows = frames < 1 ? 0 : c.tokens(frames), most = c.position.positions;
+    if (rows < 1 || rows > most)
+      fail<ValueError>("AudioEncoder: ", frames, " frames give ", rows,
+                       " rows, expected 1 to the model's ", most);
+    if (batch.batch() != sequences || batch.tokens() != rows)
+      fail<ShapeError>("AudioEncoder: ", sequences, " sequences of ", frames, " frames give ", rows,
+                       " rows each, the batch has ", batch.batch(), " sequences of ",
+                       batch.tokens());
     expect_shape("AudioEncoder", "hidden", hidden, {batch.rows(), c.d_model});
     Scratch::Frame frame(ctx.scratch());
     const auto x = frame.tensor<T, 2>({batch.rows(), c.d_model});

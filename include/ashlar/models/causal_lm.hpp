@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/models/spec_parts.hpp>
+#include <ashlar/models/token_check.hpp>
 #include <ashlar/nn/block.hpp>
 #include <ashlar/ops/embedding.hpp>
 #include <ashlar/ops/linear.hpp>
@@ -153,7 +154,7 @@ struct CausalLm {
     if (count > state.capacity_ - first)
       fail<ValueError>("CausalLm: ", count, " tokens after ", first, " do not fit the capacity of ",
                        state.capacity_);
-    check_tokens(c, tokens);
+    detail::check_tokens("CausalLm", "token", tokens, c.vocabulary);
     if (w.layers.size() != c.layers.size() || state.layers_.size() != c.layers.size())
       fail<ShapeError>("CausalLm: weights of ", w.layers.size(), " layers and a state of ",
                        state.layers_.size(), ", expected ", c.layers.size());
@@ -223,13 +224,6 @@ struct CausalLm {
           for (auto& layer : state.layers_) layer.truncate(state.rows());
     }
   };
-  static void check_tokens(const Config& c, MatrixView<const std::int32_t> tokens) {
-    for (index_t b = 0; b < tokens.extent(0); ++b)
-      for (index_t t = 0; t < tokens.extent(1); ++t)
-        if (const index_t id = tokens(b, t); id < 0 || id >= c.vocabulary)
-          fail<ValueError>("CausalLm: token ", t, " of sequence ", b, " is ", id,
-                           ", expected 0 to ", c.vocabulary - 1);
-  }
   template <Backend B, Element T>
   static void embed(Context<B>& ctx, const Config& c, const Weights& w,
                     MatrixView<const std::int32_t> tokens, const TokenBatch& inputs,

@@ -15,6 +15,8 @@ class Checkpoint {
  public:
   /// `path` is a .gguf file or a folder with config.json and *.safetensors. Throws FileError.
   explicit Checkpoint(const std::string& path) : path_(path) {
+    if (path.empty())
+      fail<FileError>("the path of the checkpoint is empty, expected a .gguf file or a folder");
     if (path.ends_with(".safetensors"))
       fail<FileError>(
           path, ": is a file of tensors, expected its folder (with config.json) or a .gguf file");

@@ -102,7 +102,7 @@ class ConfigReader {
   /// Throws ValueError: a value that is understood but not supported.
   [[noreturn]] void refuse(std::string_view key, std::string_view got,
                            std::string_view expected) const {
-    fail<ValueError>(what(key), " is \"", got, "\", supported: ", expected);
+    fail<ValueError>(what(key), " is ", detail::quote(got), ", supported: ", expected);
   }
   std::string what(std::string_view key) const { return join(path_, ": ", key); }
 

@@ -85,6 +85,8 @@ struct Encoder {
     if (c.context_length != 0 && batch.tokens() > c.context_length)
       fail<ValueError>("Encoder: ", batch.tokens(), " tokens, the model was made for ",
                        c.context_length);
+    detail::check_tokens("Encoder", "token", tokens, w.embedding.rows());
+    if (types.data()) detail::check_tokens("Encoder", "type", types, w.token_types.rows());
     Scratch::Frame frame(ctx.scratch());
     const auto x = frame.tensor<T, 2>({batch.rows(), c.d_model});
     embed(ctx, c, w, batch, tokens, types, x);

@@ -146,6 +146,7 @@ struct EncoderDecoder {
     if (w.layers.size() != c.layers.size() || state.layers_.size() != c.layers.size())
       fail<ShapeError>("EncoderDecoder: weights of ", w.layers.size(), " layers and a state of ",
                        state.layers_.size(), ", expected ", c.layers.size());
+    detail::check_tokens("EncoderDecoder", "token", tokens, table(c, w).rows());
     if (count == 0) return;
 
     TokenBatch& step = state.tokens_;

@@ -166,8 +166,8 @@ struct Families {
       f.template operator()<Family>();
     });
     if (!found)
-      fail<ValueError>(checkpoint.path(), ": model family is \"", checkpoint.family(),
-                       "\", supported: ", names());
+      fail<ValueError>(checkpoint.path(), ": model family is ", detail::quote(checkpoint.family()),
+                       ", supported: ", names());
   }
   /// Their names, each once.
   static std::string names() {

@@ -35,15 +35,13 @@ constexpr bool multiply(std::uint64_t& product, std::uint64_t factor) {
   return true;
 }
 
-/// Text from a file as part of a message: quoted, cut to 80 bytes, without control characters.
+/// Text from a file as part of a message: quoted, cut to 80 bytes, printable in one line.
 inline std::string quote(std::string_view text) {
   constexpr std::size_t limit = 80;
-  std::string result = "\"";
-  for (const char c : text.substr(0, limit)) {
-    const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    result += control ? '?' : c;
-  }
-  return result + (text.size() > limit ? "...\"" : "\"");
+  std::size_t end = text.size() > limit ? limit : text.size();
+  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
+    --end;  // whole characters
+  return "\"" + printable(text.substr(0, end)) + (end < text.size() ? "...\"" : "\"");
 }
 
 inline std::string_view as_text(std::span<const std::byte> bytes) {

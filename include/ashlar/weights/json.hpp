@@ -1,8 +1,8 @@
 // A strict parser of JSON (RFC 8259), for config.json, safetensors headers and shard lists.
 #pragma once
 
+#include <ashlar/core/utf8.hpp>
 #include <ashlar/weights/json_value.hpp>
-#include <ashlar/weights/utf8.hpp>
 #include <charconv>
 
 namespace ashlar::inline ASHLAR_ABI {

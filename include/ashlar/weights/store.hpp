@@ -107,7 +107,8 @@ class WeightStore {
     for (Request& r : requests) r.stored.find(source, findings);
     std::vector<std::string> extra;
     for (std::size_t i = 0; i < tensors.size(); ++i)
-      if (!findings.used[i] && !names.ignores(tensors[i].name)) extra.push_back(tensors[i].name);
+      if (!findings.used[i] && !names.ignores(tensors[i].name))
+        extra.push_back(detail::printable(tensors[i].name));
     std::string text;
     if (!findings.missing.empty()) text += "\n  missing: " + list_of(findings.missing);
     if (!extra.empty()) text += "\n  not expected: " + list_of(extra);

@@ -89,17 +89,19 @@ requires(dtype_of<T> != DType::unsupported) TensorInfo
   return tensor;
 }
 
-/// Copies a floating-point tensor to `out`, rounding F64 to float.
+/// Copies a floating-point tensor to `out`, rounding F64 to float. `where` begins the messages: the
+/// path of the tensor's file.
 /// Dtypes: F64, F32, F16, BF16. Throws ValueError for another, ShapeError unless shape, bytes and
 /// `out` have the same number of elements.
-inline void read_f32(const TensorInfo& tensor, std::span<float> out) {
+inline void read_f32(const TensorInfo& tensor, std::span<float> out,
+                     std::string_view where = "read_f32") {
   if (static_cast<index_t>(out.size()) != tensor.elements())
-    fail<ShapeError>("read_f32: tensor ", detail::quote(tensor.name), " has ", tensor.elements(),
+    fail<ShapeError>(where, ": tensor ", detail::quote(tensor.name), " has ", tensor.elements(),
                      " elements, the output has ", out.size());
   const auto convert = [&]<class T>(T) {
     if (tensor.bytes.size() != out.size() * sizeof(T))
-      fail<ShapeError>("read_f32: tensor ", detail::quote(tensor.name), " has ",
-                       tensor.bytes.size(), " bytes, its shape needs ", out.size() * sizeof(T));
+      fail<ShapeError>(where, ": tensor ", detail::quote(tensor.name), " has ", tensor.bytes.size(),
+                       " bytes, its shape needs ", out.size() * sizeof(T));
     const std::byte* p = tensor.bytes.data();
     for (std::size_t i = 0; i < out.size(); ++i)
       out[i] = static_cast<float>(load<T>(p + i * sizeof(T)));
@@ -114,7 +116,7 @@ inline void read_f32(const TensorInfo& tensor, std::span<float> out) {
     case DType::bf16:
       return convert(bfloat16{});
     default:
-      fail<ValueError>("read_f32: tensor ", detail::quote(tensor.name), " has type ",
+      fail<ValueError>(where, ": tensor ", detail::quote(tensor.name), " has type ",
                        tensor.type_name, ", expected F64, F32, F16 or BF16");
   }
 }

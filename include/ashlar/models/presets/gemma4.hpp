@@ -95,8 +95,8 @@ class Gemma4Reader {
       const std::string index = key_of_layer(i);
       layers->for_each_member(index, [&](const std::string& key, const Json&, const std::string&) {
         if (key != "head_dim" && key != "num_key_value_heads")
-          fail<ValueError>(layers->what(index), " has the key \"", key,
-                           "\", supported: head_dim, num_key_value_heads");
+          fail<ValueError>(layers->what(index), " has the key ", detail::quote(key),
+                           ", supported: head_dim, num_key_value_heads");
       });
       if (const auto own = layers->object(index)) {
         d.head_dim = own->size("head_dim", d.head_dim);

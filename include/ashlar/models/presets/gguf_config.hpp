@@ -80,7 +80,7 @@ class GgufReader {
         fail<FileError>(file_.path(), ": rope_freqs.weight has ", divisors->elements(),
                         " elements, expected ", pairs, ", one a rotated pair");
       std::vector<float> values(static_cast<std::size_t>(pairs));
-      read_f32(*divisors, values);
+      read_f32(*divisors, values, file_.path());
       for (const float x : values)
         if (!(x > 0) || !std::isfinite(x))
           fail<ValueError>(file_.path(), ": rope_freqs.weight holds ", x,
@@ -90,8 +90,8 @@ class GgufReader {
     const auto type = file_.string(name("rope.scaling.type"), "none");
     if (type == "linear") return rope_scaling::Linear{positive("rope.scaling.factor")};
     if (type != "none")
-      fail<ValueError>(file_.path(), ": ", name("rope.scaling.type"), " is \"", type,
-                       "\", supported: none, linear");
+      fail<ValueError>(file_.path(), ": ", name("rope.scaling.type"), " is ", detail::quote(type),
+                       ", supported: none, linear");
     return {};
   }
 
