@@ -32,11 +32,16 @@ std::string decode_row(const std::string& name, const std::string& heads) {
 template <int Dk, int Dv>
 std::string tensor_core_rows() {
   using Forward = cuda::AttentionForward<Problem<half>, Dk, Dv>;
+  using Sm90 = cuda::AttentionForwardSm90<Problem<half>, Dk, Dv>;
   using Decode = cuda::AttentionDecode<Problem<half>, Dk, Dv>;
   const std::string heads = std::to_string(Dk) + ", " + std::to_string(Dv);
   return "|" + cell("forward") + cell("bf16, f16") + cell(heads) +
          cell(times(Forward::queries, Forward::keys)) + cell(std::to_string(Forward::warps)) +
          cell(kib(Forward::shared_size)) + cell(architecture(Forward::needs_architecture)) + "\n" +
+         "|" + cell("forward, TMA and wgmma") + cell("bf16, f16") + cell(heads) +
+         cell(times(Sm90::queries, Sm90::keys)) + cell(std::to_string(Sm90::warps)) +
+         cell(kib(Sm90::shared_size)) +
+         cell("sm_" + std::to_string(Sm90::needs_architecture) + " by sm_90a") + "\n" +
          decode_row<Decode>("decode", heads) +
          decode_row<cuda::AttentionDecode<Q8Problem, Dk, Dv>>("decode, cache of Q8_0", heads);
 }

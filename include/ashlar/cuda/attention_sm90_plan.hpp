@@ -15,9 +15,11 @@ namespace ashlar::inline ASHLAR_ABI::cuda {
 template <int Dk, int Dv, bool has_score>
 struct Sm90Shape {
   static constexpr bool narrow = Dk <= 64 && Dv <= 64, widest = Dk > 192 || Dv > 192;
+  static constexpr bool wide = Dk > 128 && Dv > 128;
+  // As much as registers hold without spilling; scores need some of their own.
   static constexpr int consumers = narrow && !has_score ? 3 : 2;
-  static constexpr int keys = widest ? 80 : Dk > 128 && Dv > 128 ? 96 : 128;
-  static constexpr bool overlap = !widest;
+  static constexpr int keys = widest ? 80 : wide || (has_score && !narrow) ? 96 : 128;
+  static constexpr bool overlap = !widest && !(wide && has_score);
 };
 
 /// What follows from a shape.
@@ -30,8 +32,8 @@ struct Sm90Plan {
   static constexpr int stages = 2;
   static constexpr bool overlap = Shape::overlap, takes_turns = overlap && consumers == 2;
   // Of 64 Ki registers; those of the copying warps must do for the mask's classify().
-  static constexpr int producer_registers = consumers == 3 ? 32 : 24;
-  static constexpr int consumer_registers = consumers == 3 ? 160 : 240;
+  static constexpr int producer_registers = consumers == 3 ? 32 : 40;
+  static constexpr int consumer_registers = consumers == 3 ? 160 : 232;
 
   // Shared memory: a tile of queries, rings of tiles of keys and of values, their barriers.
   using QueryTile = SharedTile<queries, Dk>;

@@ -17,3 +17,7 @@ template void ashlar::cuda::attention_packed(Gpu&, TensorView<const float, 3>,
                                              TensorView<const float, 3>, TensorView<const float, 3>,
                                              TensorView<float, 3>, VectorView<const std::int32_t>,
                                              VectorView<const std::int32_t>, index_t, const O&);
+template void ashlar::cuda::attention_sm90(Gpu&, TensorView<const bfloat16, 4>,
+                                           TensorView<const bfloat16, 4>,
+                                           TensorView<const bfloat16, 4>, TensorView<bfloat16, 4>,
+                                           const O&);

@@ -13,9 +13,9 @@ namespace emulation {
 
 /// Whether a program "was compiled for sm_90a": few tests are, for the time that it takes.
 #if defined(ASHLAR_TEST_SM90A)
-inline constexpr bool has_sm90a = true;
+constexpr bool has_sm90a = true;
 #else
-inline constexpr bool has_sm90a = false;
+constexpr bool has_sm90a = false;
 #endif
 
 /// Launches since it was set to 0, by any context.

@@ -5,7 +5,8 @@ import struct
 
 # Found by compiling kernels of one instruction.
 OPCODES = {0x23c: "HMMA", 0x83b: "LDSM", 0xfae: "LDGSTS", 0x983: "LDL", 0x387: "STL", 0x308: "MUFU",
-           0xb1d: "BAR", 0x20b: "FSETP"}
+           0xb1d: "BAR", 0x20b: "FSETP", 0x9f0: "HGMMA of tiles", 0xdf0: "HGMMA of registers",
+           0x5b4: "UTMALDG", 0x9c8: "USETMAXREG"}
 
 
 def histograms(path):

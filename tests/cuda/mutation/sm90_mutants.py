@@ -117,7 +117,7 @@ MUTANTS = [
      "(key_count + keys - 1) / keys", "key_count / keys", S),
     ("a mask is asked about queries that do not exist on sm_90a", PLAN,
      "if (rows <= 0) return TileKind::skip;", "", S),
-    ("registers for more than there are", PLAN, ": 240", ": 248", S),
+    ("registers for more than there are", PLAN, ": 232", ": 240", S),
     ("groups of 8 rows stand too close", DESCRIPTOR,
      "matrix_descriptor(tile, chunk_bytes, 1024)", "matrix_descriptor(tile, chunk_bytes, 512)", S),
     ("panels of values stand too close", DESCRIPTOR, "Tile::rows * 128, 1024)", "1024, 1024)", N),
