@@ -164,6 +164,17 @@ def main():
             faults.append(f"wrong primitive {n}: {failed} failed, expected {test}")
     print(f"{len(WRONG)} wrong primitives")
 
+    # What the sanitizer is to run is there.
+    sys.path.insert(0, str(copy / "tests/gpu"))
+    import gpu_test  # noqa: E402
+    import sanitizer  # noqa: E402
+    programs = dict(gpu_test.test_programs(root))
+    for _, program, part in sanitizer.RUNS:
+        names = [f"{a}.{b}" for a, b in re.findall(r"^TEST\((\w+), (\w+)\)", programs[program].read_text()
+                                                  if program in programs else "", flags=re.M)]
+        if not any((part or "") in name for name in names):
+            faults.append(f"the sanitizer's {program} {part} is no test")
+
     # Without nvcc: one sentence, and another exit code than a failure's.
     made = subprocess.run(
         [sys.executable, "-B", "-c", "import sys, device, gpu_test\n"
