@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/models/block_stack.hpp>
+#include <ashlar/models/token_check.hpp>
 #include <ashlar/ops/embedding.hpp>
 #include <ashlar/ops/map.hpp>
 #include <ashlar/ops/residual_add.hpp>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ashlar/models/encoder.hpp>
+#include <ashlar/models/token_check.hpp>
 #include <ashlar/nn/cross_block.hpp>
 #include <ashlar/ops/linear.hpp>
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <ashlar/core/view.hpp>
+#include <cstdint>
+#include <string_view>
 
 namespace ashlar::inline ASHLAR_ABI::detail {
 
