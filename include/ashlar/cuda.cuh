@@ -1,5 +1,6 @@
 // Entry header of the backend CudaGpu for nvcc: the kernels, the functions that ashlar/cuda.hpp
-// declares, and the ops of a decoder. Products of more than 8 rows need ashlar/cuda/product.cuh too.
+// declares, and the ops of a decoder. Products of more than 8 rows need ashlar/cuda/product.cuh
+// too.
 #pragma once
 
 #include <ashlar/cuda/attention_launch.cuh>

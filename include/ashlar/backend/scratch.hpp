@@ -68,8 +68,8 @@ class Scratch {
     bytes = (bytes + piece_ - 1) / piece_ * piece_;
     if (bytes == 0) bytes = piece_;
     if (is_given_ && bytes > blocks_[0].size - used_)
-      fail<ValueError>("Scratch: a workspace of at least ", used_ + bytes,
-                       " bytes is needed, got ", blocks_[0].size);
+      fail<ValueError>("Scratch: a workspace of at least ", used_ + bytes, " bytes is needed, got ",
+                       blocks_[0].size);
     while (block_ < blocks_.size() && blocks_[block_].size - used_ < bytes) {
       ++block_;
       used_ = 0;
