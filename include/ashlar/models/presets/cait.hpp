@@ -42,9 +42,10 @@ struct Cait {
     Vision::visit(w.vision, c.vision, f);
     f("class_token", w.class_token, {D});
     w.class_layers.resize(c.class_layers.size());
-    for (std::size_t i = 0; i < c.class_layers.size(); ++i)
-      ClassLayer::visit(w.class_layers[i], c.class_layers[i],
-                        prefixed("class_layers." + std::to_string(i) + ".", f));
+    for (std::size_t i = 0; i < c.class_layers.size(); ++i) {
+      const std::string layer = "class_layers." + std::to_string(i) + ".";
+      ClassLayer::visit(w.class_layers[i], c.class_layers[i], prefixed(layer, f));
+    }
     LayerNorm::visit(w.final_norm, c.final_norm, D, prefixed("final_norm.", f));
     Projection::visit(w.classifier, c.classifier, D, prefixed("classifier.", f));
   }
