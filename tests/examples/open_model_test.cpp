@@ -30,8 +30,12 @@ TEST(OpenModel, BackendsAndThreads) {
 }
 
 TEST(OpenModel, Refusals) {
-  EXPECT_EQ(error_of({.backend = "cuda"}), "backend is \"cuda\", expected scalar, simd or eigen");
-  EXPECT_EQ(error_of({.backend = ""}), "backend is \"\", expected scalar, simd or eigen");
+  EXPECT_EQ(error_of({.backend = "cuda"}),
+            "backend is \"cuda\", but this program was built without CUDA: configure it with "
+            "-DASHLAR_BUILD_CUDA=ON, as ./run does where nvcc is");
+  EXPECT_EQ(error_of({.backend = "cuda-f64"}),
+            "backend is \"cuda-f64\", expected cuda, cuda-f16 or cuda-bf16");
+  EXPECT_EQ(error_of({.backend = ""}), "backend is \"\", expected scalar, simd, eigen or cuda");
   for (const int threads : {-1, 1025})
     EXPECT_EQ(
         error_of({.threads = threads}),

@@ -4,6 +4,7 @@
 #include <ashlar/core/types.hpp>
 #include <ashlar/cuda/attention_arguments.hpp>
 #include <ashlar/cuda/linear_launch.hpp>
+#include <ashlar/nn/dims.hpp>
 
 namespace ashlar::inline ASHLAR_ABI::cuda {
 
