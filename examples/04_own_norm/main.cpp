@@ -19,10 +19,11 @@ struct MeanAbsNorm {
   static void apply(Context<B>&, const Config& c, const Weights& w, MatrixView<const T> x,
                     MatrixView<T> y) {
     for (index_t m = 0; m < x.extent(0); ++m) {
-      T sum = 0;
-      for (index_t i = 0; i < x.extent(1); ++i) sum += std::abs(x(m, i));
-      const T scale = static_cast<T>(x.extent(1)) / (sum + T(c.eps));
-      for (index_t i = 0; i < x.extent(1); ++i) y(m, i) = x(m, i) * scale * T(w.gain(i));
+      using A = accumulator_t<T>;  // float for 16-bit T: sums are never in T
+      A sum = 0;
+      for (index_t i = 0; i < x.extent(1); ++i) sum += std::abs(A(x(m, i)));
+      const A scale = static_cast<A>(x.extent(1)) / (sum + A(c.eps));
+      for (index_t i = 0; i < x.extent(1); ++i) y(m, i) = T(A(x(m, i)) * scale * A(w.gain(i)));
     }
   }
 };

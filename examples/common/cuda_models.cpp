@@ -15,7 +15,7 @@ std::unique_ptr<LanguageModel> load_cuda_model([[maybe_unused]] const Checkpoint
 #else
   fail<ValueError>("backend is \"", backend,
                    "\", but this program was built without CUDA: configure it with "
-                   "-DASHLAR_BUILD_CUDA=ON, as ./run does where nvcc is");
+                   "-DASHLAR_BUILD_CUDA=ON, as ./run does for --backend cuda");
 #endif
 }
 

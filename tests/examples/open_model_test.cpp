@@ -32,7 +32,7 @@ TEST(OpenModel, BackendsAndThreads) {
 TEST(OpenModel, Refusals) {
   EXPECT_EQ(error_of({.backend = "cuda"}),
             "backend is \"cuda\", but this program was built without CUDA: configure it with "
-            "-DASHLAR_BUILD_CUDA=ON, as ./run does where nvcc is");
+            "-DASHLAR_BUILD_CUDA=ON, as ./run does for --backend cuda");
   EXPECT_EQ(error_of({.backend = "cuda-f64"}),
             "backend is \"cuda-f64\", expected cuda, cuda-f16 or cuda-bf16");
   EXPECT_EQ(error_of({.backend = ""}), "backend is \"\", expected scalar, simd, eigen or cuda");

@@ -40,8 +40,11 @@ inline std::string quote(std::string_view text) {
   constexpr std::size_t limit = 80;
   std::size_t end = text.size() > limit ? limit : text.size();
   while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80)
-    --end;  // whole characters
-  return "\"" + printable(text.substr(0, end)) + (end < text.size() ? "...\"" : "\"");
+    --end;                     // whole characters
+  std::string quoted(1, '"');  // added to piece by piece: g++ 12 warns of a sum at -O3
+  quoted += printable(text.substr(0, end));
+  quoted += end < text.size() ? "...\"" : "\"";
+  return quoted;
 }
 
 inline std::string_view as_text(std::span<const std::byte> bytes) {
