@@ -92,8 +92,9 @@ class DecoderState {
 /// device's, so that a graph captured from a call continues the sequences each time it runs.
 ///
 /// Shapes   tokens [B, T] and hidden [B T, D], both on the device
-/// Throws   ShapeError; ValueError for more tokens than fit; CudaError. A token outside the
-///          vocabulary gives NaN
+/// Throws   ShapeError; ValueError for more tokens than fit, and then the state is as before;
+///          after another error (a small workspace, CudaError) it counts tokens that were not
+///          run: truncate() it. A token outside the vocabulary gives NaN
 template <class Lm, Element T>
 void forward(Context<backend::CudaGpu>& ctx, const typename Lm::Config& c,
              const typename Lm::Weights& w, DecoderState<Lm, T>& state,
